@@ -1,0 +1,50 @@
+"""The errors of this package, drawn as a tree.
+
+GroundedError
+├── ConfigurationError   an option, a template or a combination of them can not work (also a ValueError)
+├── MissingScoreError    a gate needs a score and no node has one (also a ValueError)
+└── GenerationError      the model gave no usable answer and ``on_error="raise"`` is set (also a RuntimeError)
+
+A failed judgement is never an error: missing evidence, a low score or an invalid citation end in a refusal with a
+reason, which is a result like any other.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from llama_index_grounded.schema import RefusalReason
+
+__all__ = ["ConfigurationError", "GenerationError", "GroundedError", "MissingScoreError"]
+
+
+class GroundedError(Exception):
+    """Base of every error that this package raises on purpose."""
+
+
+class ConfigurationError(GroundedError, ValueError):
+    """An option, a template or a combination of them can not work."""
+
+
+class MissingScoreError(GroundedError, ValueError):
+    """A gate was asked to judge nodes of which none has a score."""
+
+    def __init__(self, stage: str, node_ids: tuple[str, ...]) -> None:
+        super().__init__(
+            f"{stage}: none of the {len(node_ids)} nodes has a score, so there is nothing to compare with min_score. "
+            "Put the gate right after a retriever that scores, or set on_missing_score to 'pass' or 'refuse'."
+        )
+        self.stage = stage
+        self.node_ids = node_ids
+
+
+class GenerationError(GroundedError, RuntimeError):
+    """The model gave no usable answer; the provider's own error is the cause (``__cause__``)."""
+
+    def __init__(self, message: str, *, reason: RefusalReason, retryable: bool) -> None:
+        super().__init__(message)
+        self.reason = reason
+        """Why there is no answer: provider_error, invalid_output or deadline_exceeded."""
+        self.retryable = retryable
+        """Whether the same query may succeed later without a change."""

@@ -1,0 +1,208 @@
+"""What a node is as evidence: its identity, its rank, its included and its original text.
+
+The first stage that sees a node stamps it: a copy gets one namespaced metadata key, kept out of LLM and embedding text,
+with the run, the rank (place in the incoming order) and the identity. Later stages and the renderer read the stamp, so
+the names of the metadata fields are given once. The synthesizer strips the stamp before a response leaves.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import date
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, cast
+from uuid import UUID
+
+from llama_index.core.schema import MetadataMode
+from pydantic import BaseModel, ConfigDict, Field
+
+if TYPE_CHECKING:
+    from llama_index.core.schema import BaseNode, NodeWithScore
+
+__all__ = [
+    "STAMP",
+    "Identity",
+    "MetadataKeys",
+    "excluded_from_llm",
+    "field",
+    "identity",
+    "included_text",
+    "rank",
+    "stamp",
+    "stamp_of",
+    "strip",
+    "with_stamp",
+    "with_text",
+]
+
+STAMP = "llama_index_grounded"
+
+
+class MetadataKeys(BaseModel):
+    """Names of the metadata fields that say what a node is.
+
+    Where a field is absent, what LlamaIndex's own readers and parsers write takes its place: the document id falls
+    back to ``ref_doc_id`` and then to ``node_id``, the chunk id to ``node_id``, the title to ``file_name``, the
+    section to ``header_path``, the page to ``page_label`` and the date to ``last_modified_date``.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    document_id: str = Field(default="document_id", min_length=1)
+    chunk_id: str = Field(default="chunk_id", min_length=1)
+    revision: str = Field(default="revision", min_length=1)
+    version: str = Field(default="chunking_version", min_length=1)
+    section: str = Field(default="section", min_length=1)
+    title: str = Field(default="title", min_length=1)
+    heading: str = Field(default="heading", min_length=1)
+    page: str = Field(default="page", min_length=1)
+    url: str = Field(default="url", min_length=1)
+    updated: str = Field(default="last_updated", min_length=1)
+
+
+DEFAULT_KEYS = MetadataKeys()
+_FALLBACK = {
+    "title": "file_name",
+    "section": "header_path",
+    "page": "page_label",
+    "updated": "last_modified_date",
+}
+
+
+class Identity(NamedTuple):
+    """What makes a chunk itself. A chunk id alone is never assumed unique."""
+
+    document_id: str
+    revision: str | None
+    version: str | None
+    chunk_id: str
+
+
+class Stamp(TypedDict, total=False):
+    """What travels in node metadata between the stages. Never changed in place: a new mapping replaces it."""
+
+    run: int
+    """Number of the pass through the stages."""
+    rank: int
+    """Place in the order in which a retriever or reranker handed the nodes over, from 0."""
+    identity: tuple[str, str | None, str | None, str]
+    keys: dict[str, str]
+    """The field names where they are not the defaults."""
+    original: str
+    """The text before the first stage shortened it; absent while nothing did."""
+    also_in: tuple[str, ...]
+    """Ids of documents whose near-duplicate was left out for this node."""
+
+
+def scalar(value: object) -> str | None:
+    """Read one metadata value as text; None for blank, missing, nested and not-a-number values."""
+    if isinstance(value, str):
+        return value if value.strip() else None
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, date):  # a datetime is a date too
+        return value.isoformat()
+    if isinstance(value, (int, UUID)) or (isinstance(value, float) and math.isfinite(value)):
+        return str(value)
+    return None
+
+
+def stamp_of(node: BaseNode) -> Stamp | None:
+    """Return the stamp of a node, or None where no stage has seen it."""
+    return cast("Stamp | None", node.metadata.get(STAMP))
+
+
+def keys_of(node: BaseNode) -> MetadataKeys:
+    """Return the field names that a node was stamped with."""
+    names = (stamp_of(node) or {}).get("keys")
+    return MetadataKeys(**names) if names else DEFAULT_KEYS
+
+
+def identity_under(node: BaseNode, keys: MetadataKeys) -> Identity:
+    """Work out the identity of a node from its metadata."""
+    metadata = node.metadata
+    return Identity(
+        scalar(metadata.get(keys.document_id)) or node.ref_doc_id or node.node_id,
+        scalar(metadata.get(keys.revision)),
+        scalar(metadata.get(keys.version)),
+        scalar(metadata.get(keys.chunk_id)) or node.node_id,
+    )
+
+
+def identity(node: BaseNode) -> Identity:
+    """Return the stamped identity, or work it out under the default field names."""
+    found = stamp_of(node)
+    return Identity(*found["identity"]) if found else identity_under(node, DEFAULT_KEYS)
+
+
+def rank(node: BaseNode) -> int:
+    """Return the stamped rank, from 0 for the best.
+
+    Raises:
+        KeyError: If no stage has stamped the node.
+    """
+    return cast("Stamp", node.metadata[STAMP])["rank"]
+
+
+def field(node: BaseNode, name: str) -> str | None:
+    """Return a descriptive field (title, section, heading, page, url, updated) as text, or None where absent."""
+    keys = keys_of(node)
+    metadata = node.metadata
+    fallback = _FALLBACK.get(name)
+    value = scalar(metadata.get(getattr(keys, name)))
+    return value if value is not None or fallback is None else scalar(metadata.get(fallback))
+
+
+def excluded_from_llm(node: BaseNode, name: str) -> bool:
+    """Tell whether the user keeps the metadata behind a descriptive field away from the model."""
+    keys = keys_of(node)
+    configured = getattr(keys, name)
+    source = configured if scalar(node.metadata.get(configured)) is not None else _FALLBACK.get(name)
+    return source in node.excluded_llm_metadata_keys
+
+
+def included_text(node: BaseNode) -> str:
+    """Return the text that the model will see: the node's own, without metadata."""
+    return node.get_content(metadata_mode=MetadataMode.NONE)
+
+
+def stamp(scored: NodeWithScore, *, run: int, place: int, keys: MetadataKeys) -> NodeWithScore:
+    """Copy a node and stamp it; a node that was stamped before keeps its identity, original text and field names."""
+    before = stamp_of(scored.node)
+    if before:
+        return with_stamp(scored, {**before, "run": run, "rank": place})
+    mark: Stamp = {"run": run, "rank": place, "identity": tuple(identity_under(scored.node, keys))}
+    if keys != DEFAULT_KEYS:
+        mark["keys"] = keys.model_dump()
+    return with_stamp(scored, mark)
+
+
+def with_stamp(scored: NodeWithScore, mark: Stamp) -> NodeWithScore:
+    """Copy a node with another stamp, the key excluded from LLM and embedding text."""
+    node = scored.node
+    update: dict[str, Any] = {"metadata": {**node.metadata, STAMP: mark}}
+    for name in ("excluded_llm_metadata_keys", "excluded_embed_metadata_keys"):
+        excluded: list[str] = getattr(node, name)
+        if STAMP not in excluded:
+            update[name] = [*excluded, STAMP]
+    return scored.model_copy(update={"node": node.model_copy(update=update)})
+
+
+def with_text(scored: NodeWithScore, text: str) -> NodeWithScore:
+    """Copy a stamped node with another included text; the first original text stays reachable in the stamp."""
+    mark = cast("Stamp", scored.node.metadata[STAMP])
+    if "original" not in mark:
+        mark = {**mark, "original": included_text(scored.node)}
+    copy = with_stamp(scored, mark)
+    copy.node.set_content(text)
+    return copy
+
+
+def strip(scored: NodeWithScore) -> NodeWithScore:
+    """Copy a node without the stamp; a node that has none is returned as it is."""
+    node = scored.node
+    if STAMP not in node.metadata:
+        return scored
+    update: dict[str, Any] = {"metadata": {k: v for k, v in node.metadata.items() if k != STAMP}}
+    for name in ("excluded_llm_metadata_keys", "excluded_embed_metadata_keys"):
+        update[name] = [key for key in getattr(node, name) if key != STAMP]
+    return scored.model_copy(update={"node": node.model_copy(update=update)})
