@@ -75,7 +75,7 @@ def num_ctx(body: Json) -> int:
 
 
 def kept_tokens(body: Json) -> int:
-    """Count the prompt tokens left by Ollama's silent truncation: about half of a window that is too small."""
+    """Count the prompt tokens left by Ollama's silent truncation: about half of a window too small."""
     sent, window = prompt_tokens(body), num_ctx(body)
     return sent if sent <= window else window // 2 + 2
 
