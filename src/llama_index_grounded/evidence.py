@@ -7,6 +7,7 @@ the names of the metadata fields are given once. The synthesizer strips the stam
 
 from __future__ import annotations
 
+import functools
 import math
 from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, cast
@@ -26,7 +27,7 @@ __all__ = [
     "field",
     "identity",
     "included_text",
-    "rank",
+    "mark_of",
     "stamp",
     "stamp_of",
     "strip",
@@ -82,6 +83,8 @@ class Stamp(TypedDict, total=False):
 
     run: int
     """Number of the pass through the stages."""
+    slot: int
+    """Number of the node within the run; it never changes."""
     rank: int
     """Place in the order in which a retriever or reranker handed the nodes over, from 0."""
     identity: tuple[str, str | None, str | None, str]
@@ -114,7 +117,12 @@ def stamp_of(node: BaseNode) -> Stamp | None:
 def keys_of(node: BaseNode) -> MetadataKeys:
     """Return the field names that a node was stamped with."""
     names = (stamp_of(node) or {}).get("keys")
-    return MetadataKeys(**names) if names else DEFAULT_KEYS
+    return _keys_named(tuple(names.values())) if names else DEFAULT_KEYS
+
+
+@functools.lru_cache(maxsize=64)
+def _keys_named(names: tuple[str, ...]) -> MetadataKeys:
+    return MetadataKeys(**dict(zip(MetadataKeys.model_fields, names, strict=True)))
 
 
 def identity_under(node: BaseNode, keys: MetadataKeys) -> Identity:
@@ -134,13 +142,13 @@ def identity(node: BaseNode) -> Identity:
     return Identity(*found["identity"]) if found else identity_under(node, DEFAULT_KEYS)
 
 
-def rank(node: BaseNode) -> int:
-    """Return the stamped rank, from 0 for the best.
+def mark_of(scored: NodeWithScore) -> Stamp:
+    """Return the stamp of a node that a stage has stamped.
 
     Raises:
         KeyError: If no stage has stamped the node.
     """
-    return cast("Stamp", node.metadata[STAMP])["rank"]
+    return cast("Stamp", scored.node.metadata[STAMP])
 
 
 def field(node: BaseNode, name: str) -> str | None:
@@ -165,13 +173,13 @@ def included_text(node: BaseNode) -> str:
     return node.get_content(metadata_mode=MetadataMode.NONE)
 
 
-def stamp(scored: NodeWithScore, *, run: int, place: int, keys: MetadataKeys) -> NodeWithScore:
+def stamp(scored: NodeWithScore, keys: MetadataKeys, *, run: int, slot: int, rank: int) -> NodeWithScore:
     """Copy a node and stamp it; a node that was stamped before keeps its identity, original text and field names."""
     before = stamp_of(scored.node)
     if before:
-        return with_stamp(scored, {**before, "run": run, "rank": place})
-    mark: Stamp = {"run": run, "rank": place, "identity": tuple(identity_under(scored.node, keys))}
-    if keys != DEFAULT_KEYS:
+        return with_stamp(scored, {**before, "run": run, "slot": slot, "rank": rank})
+    mark: Stamp = {"run": run, "slot": slot, "rank": rank, "identity": tuple(identity_under(scored.node, keys))}
+    if keys is not DEFAULT_KEYS and keys != DEFAULT_KEYS:
         mark["keys"] = keys.model_dump()
     return with_stamp(scored, mark)
 
@@ -189,7 +197,7 @@ def with_stamp(scored: NodeWithScore, mark: Stamp) -> NodeWithScore:
 
 def with_text(scored: NodeWithScore, text: str) -> NodeWithScore:
     """Copy a stamped node with another included text; the first original text stays reachable in the stamp."""
-    mark = cast("Stamp", scored.node.metadata[STAMP])
+    mark = mark_of(scored)
     if "original" not in mark:
         mark = {**mark, "original": included_text(scored.node)}
     copy = with_stamp(scored, mark)

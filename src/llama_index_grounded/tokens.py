@@ -76,6 +76,11 @@ class TokenCounter(BaseModel):
             return cls()
         return cls(tokenizer=chosen if encoding is None else encoding.encode_ordinary)
 
+    @property
+    def name(self) -> str:
+        """Name what counts: two counters of the same name give the same plain counts."""
+        return self.encoding if self.tokenizer is None else f"tokenizer {id(self.tokenizer)}"
+
     def tokens(self, text: str) -> int:
         """Return the plain token count of a text, without margin and overhead."""
         return len(self._encode(text))
@@ -91,7 +96,7 @@ class TokenCounter(BaseModel):
 
     @property
     def _encode(self) -> Callable[[str], Any]:
-        return self.tokenizer or _load(self.encoding).encode_ordinary
+        return _load(self.encoding).encode_ordinary if self.tokenizer is None else self.tokenizer
 
 
 def _encoding_behind(tokenizer: object) -> tiktoken.Encoding | None:

@@ -1,0 +1,21 @@
+"""Nodes in, fewer and better nodes out."""
+
+from llama_index_grounded.evidence import MetadataKeys
+from llama_index_grounded.selection.budget import TokenBudget
+from llama_index_grounded.selection.chain import default_postprocessors
+from llama_index_grounded.selection.dedup import ScopedDedup
+from llama_index_grounded.selection.gate import ScoreGate
+from llama_index_grounded.selection.order import AttentionReorder
+from llama_index_grounded.selection.stage import Outcome, Selection, Stage
+
+__all__ = [
+    "AttentionReorder",
+    "MetadataKeys",
+    "Outcome",
+    "ScopedDedup",
+    "ScoreGate",
+    "Selection",
+    "Stage",
+    "TokenBudget",
+    "default_postprocessors",
+]

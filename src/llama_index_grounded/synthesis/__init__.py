@@ -1,0 +1,9 @@
+"""Nodes in, a cited answer or a refusal out."""
+
+from llama_index_grounded.synthesis.answer import GroundedAnswer
+from llama_index_grounded.synthesis.plan import Plan
+from llama_index_grounded.synthesis.query_engine import GroundedQueryEngine
+from llama_index_grounded.synthesis.respond import GroundedResponse
+from llama_index_grounded.synthesis.synthesizer import CitingSynthesizer
+
+__all__ = ["CitingSynthesizer", "GroundedAnswer", "GroundedQueryEngine", "GroundedResponse", "Plan"]

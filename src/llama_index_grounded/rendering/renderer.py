@@ -1,0 +1,111 @@
+"""What every renderer promises, and the records that it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from llama_index_grounded.evidence import field, identity, included_text, stamp_of
+from llama_index_grounded.rendering.escaping import clean
+from llama_index_grounded.schema import SourceRef
+
+if TYPE_CHECKING:
+    from llama_index.core.schema import BaseNode, NodeWithScore
+
+    from llama_index_grounded.tokens import TokenCounter
+
+__all__ = ["Removed", "Renderer", "Rendering", "key_at", "size_of", "source_of"]
+
+_SAME_LENGTH_KEYS = 999
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removed:
+    """Invisible characters that were taken out of a source."""
+
+    key: str
+    node_id: str
+    characters: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rendering:
+    """Sources as the model sees them."""
+
+    text: str
+    sources: tuple[SourceRef, ...]
+    """One record per block, in the order of the text; sizes and citations are filled in later."""
+    removed: tuple[Removed, ...] = ()
+
+
+class Renderer(Protocol):
+    """Turns nodes into numbered blocks and back.
+
+    Whatever the nodes hold, ``recover(render(nodes).text)`` finds exactly one block per node, with the cleaned text.
+    """
+
+    def block(self, node: BaseNode, key: str, score: float | None = None) -> str:
+        """Render one source. A block begins with ``<`` and ends with ``>`` and a line end, or is counted as such."""
+        ...
+
+    def render(self, nodes: Sequence[NodeWithScore]) -> Rendering:
+        """Render nodes in the order given, keyed S1, S2, …."""
+        ...
+
+    def recover(self, text: str) -> list[tuple[str, str]]:
+        """Find all blocks in a text: (key, included text) in order."""
+        ...
+
+    def escape(self, text: str) -> str:
+        """Make a user's text safe to stand beside the blocks."""
+        ...
+
+
+def key_at(place: int) -> str:
+    """Name the source at a place of the prompt, from 0."""
+    return f"S{place + 1}"
+
+
+def source_of(scored: NodeWithScore, key: str) -> SourceRef:
+    """Describe a node as a source; the URL is the one in its metadata, not yet checked."""
+    node = scored.node
+    who = identity(node)
+    score = None if scored.score is None else float(scored.score)
+    return SourceRef(
+        key=key,
+        node_id=node.node_id,
+        document_id=who.document_id,
+        chunk_id=who.chunk_id,
+        revision=who.revision,
+        version=who.version,
+        section=field(node, "section"),
+        title=field(node, "title"),
+        page=field(node, "page"),
+        url=field(node, "url"),
+        score=score if score is not None and abs(score) < float("inf") else None,
+        also_in=(stamp_of(node) or {}).get("also_in", ()),
+    )
+
+
+def removed_from(scored: NodeWithScore, key: str) -> Removed | None:
+    """Count the invisible characters of a node's text."""
+    text = included_text(scored.node)
+    characters = len(text) - len(clean(text))
+    return Removed(key=key, node_id=scored.node.node_id, characters=characters) if characters else None
+
+
+def size_of(
+    scored: NodeWithScore, place: int, renderer: Renderer, counter: TokenCounter, sizes: dict[tuple[str, str], int]
+) -> int:
+    """Count the plain tokens of one rendered block, looking in ``sizes`` first and noting there what was counted.
+
+    For a tiktoken encoding every key up to S999 has the same number of tokens, because its pre-tokenizer splits
+    numbers off in threes; so the count does not depend on the place and holds after a reorder.
+    """
+    settled = counter.tokenizer is None and place < _SAME_LENGTH_KEYS
+    block = renderer.block(scored.node, "S1" if settled else key_at(place), scored.score)
+    name = (counter.name, block)
+    if name not in sizes:
+        sizes[name] = counter.tokens(block)
+    return sizes[name]

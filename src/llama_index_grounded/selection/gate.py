@@ -1,0 +1,143 @@
+"""Refuse before the model is called when the evidence is weak.
+
+Place: after the retriever (and an access guard), before everything that shortens.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+from llama_index.core.schema import NodeWithScore, QueryBundle
+from pydantic import Field
+
+from llama_index_grounded.errors import MissingScoreError
+from llama_index_grounded.evidence import identity
+from llama_index_grounded.schema import Decision
+from llama_index_grounded.selection.stage import Kind, Outcome, Stage
+from llama_index_grounded.selection.trail import Evidence
+
+__all__ = ["ScoreGate", "judge"]
+
+Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Whether the evidence is strong enough, and the number that says so."""
+
+    passed: bool
+    reason: str
+    """``best_score`` where it passed, else ``low_score`` or ``low_margin``."""
+    value: float | None
+    limit: float
+
+
+def judge(signals: Sequence[float], *, min_score: float, min_margin: float = 0.0) -> Judgement:
+    """Judge a list of signals, one per distinct chunk and none of them missing.
+
+    The best must reach ``min_score`` and, where there is a second, lead it by ``min_margin``. An empty list fails.
+    """
+    ranked = sorted(signals, reverse=True)
+    if not ranked or ranked[0] < min_score:
+        return Judgement(passed=False, reason="low_score", value=ranked[0] if ranked else None, limit=min_score)
+    if len(ranked) > 1 and ranked[0] - ranked[1] < min_margin:
+        return Judgement(passed=False, reason="low_margin", value=ranked[0] - ranked[1], limit=min_margin)
+    return Judgement(passed=True, reason="best_score", value=ranked[0], limit=min_score)
+
+
+class ScoreGate(Stage):
+    """Refuse when the best score is too low: no node passes and the model is never called.
+
+    Otherwise all nodes stay, except those below ``drop_below``. A missing score (None or not a number) is unknown, not
+    0: it counts neither for nor against while another node has one. Scores are compared as the retriever gave them,
+    so measure ``min_score`` on your own data, for your own embedding model.
+
+    Args:
+        min_score: What the best score must reach, on the scale of the retriever.
+        signal: What to compare: the node's own score.
+        on_missing_score: What to do when no node has a score: ``"raise"``, ``"pass"`` or ``"refuse"``.
+        drop_below: Leave out single nodes whose known score is below this.
+        min_margin: By how much the best must lead the second-best chunk, 0 or more.
+        keys: Names of the identifying metadata fields.
+
+    Raises:
+        MissingScoreError: When no node has a score and ``on_missing_score`` is ``"raise"``.
+
+    Example:
+        >>> from llama_index_grounded.testing import make_nodes
+        >>> gate = ScoreGate(min_score=0.4)
+        >>> gate.select(make_nodes(["a", "b"], scores=[0.3, 0.2])).nodes
+        []
+    """
+
+    kind: ClassVar[Kind] = "filter"
+
+    min_score: Finite
+    signal: Literal["score"] = "score"
+    on_missing_score: Literal["raise", "pass", "refuse"] = "raise"
+    drop_below: Finite | None = None
+    min_margin: Annotated[Finite, Field(ge=0)] = 0.0
+
+    def choose(self, nodes: Evidence, query: QueryBundle | None) -> Outcome:  # noqa: ARG002 - the score knows the query already
+        """Refuse all nodes, or leave out those below ``drop_below``."""
+        scores = [_known(scored.score) for scored in nodes]
+        if not nodes:
+            return Outcome(nodes)
+        if all(score is None for score in scores):
+            return self._without_scores(nodes)
+        judgement = judge(_best_per_chunk(nodes, scores), min_score=self.min_score, min_margin=self.min_margin)
+        if not judgement.passed:
+            return Outcome([], self._refused(nodes, scores, judgement))
+        return self._passed(nodes, scores)
+
+    def _without_scores(self, nodes: Sequence[NodeWithScore]) -> Outcome:
+        if self.on_missing_score == "raise":
+            raise MissingScoreError(self.class_name(), tuple(scored.node.node_id for scored in nodes))
+        if self.on_missing_score == "pass":
+            return Outcome(nodes)
+        refused = [self.decision(scored, "refused", "low_score", limit=self.min_score) for scored in nodes]
+        return Outcome([], refused)
+
+    def _refused(
+        self, nodes: Sequence[NodeWithScore], scores: Sequence[float | None], judgement: Judgement
+    ) -> list[Decision]:
+        by_margin = judgement.reason == "low_margin"
+        return [
+            self.decision(
+                scored,
+                "refused",
+                judgement.reason,
+                value=judgement.value if by_margin else score,
+                limit=judgement.limit,
+            )
+            for scored, score in zip(nodes, scores, strict=True)
+        ]
+
+    def _passed(self, nodes: Sequence[NodeWithScore], scores: Sequence[float | None]) -> Outcome:
+        best = max(range(len(nodes)), key=lambda place: -math.inf if (score := scores[place]) is None else score)
+        decisions = [self.decision(nodes[best], "kept", "best_score", value=scores[best], limit=self.min_score)]
+        kept: list[NodeWithScore] = []
+        for scored, score in zip(nodes, scores, strict=True):
+            if self.drop_below is not None and score is not None and score < self.drop_below:
+                decisions.append(self.decision(scored, "dropped", "low_score", value=score, limit=self.drop_below))
+            else:
+                kept.append(scored)
+        return Outcome(kept, decisions)
+
+
+def _known(score: float | None) -> float | None:
+    """Read a score; None, not-a-number and infinite ones are unknown."""
+    return float(score) if score is not None and math.isfinite(score) else None
+
+
+def _best_per_chunk(nodes: Sequence[NodeWithScore], scores: Sequence[float | None]) -> list[float]:
+    """Keep one score per chunk, so that a chunk that came twice does not compete with itself."""
+    best: dict[tuple[str | None, ...], float] = {}
+    for scored, score in zip(nodes, scores, strict=True):
+        if score is not None:
+            key = identity(scored.node)
+            best[key] = max(score, best.get(key, -math.inf))
+    return list(best.values())

@@ -1,0 +1,143 @@
+"""Split a chunk into the blocks that may be removed as a whole, and the ones that frame them.
+
+Only prose is ever compared paragraph by paragraph. Fenced or indented code, tables and lists are one block each, with
+the blank lines inside them. A heading, or a line in bold that stands alone, is no evidence: it frames what follows.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["Block", "fold", "split_blocks", "word_count"]
+
+BlockKind = Literal["prose", "heading", "code", "table", "list"]
+
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_HEADING = re.compile(r" {0,3}(#{1,6})(?:\s+(.*?))?\s*#*\s*$")
+_UNDERLINE = re.compile(r" {0,3}(=+|-{2,})\s*$")
+_BOLD_LINE = re.compile(r"\s*(\*\*|__)(?=\S)([^*_]+)\1\s*$")
+_ITEM = re.compile(r"\s*(?:[-*+•‣◦–]|\d{1,3}[.)]|[a-zA-Z][.)])\s+\S")
+_TABLE_RULE = re.compile(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)+\|?\s*$")
+_INDENTED = re.compile(r"(?: {4}|\t)")
+_BOLD_LEVEL = 7
+
+# Scripts without spaces between words: how many characters make about one word.
+_IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
+_NO_SPACES = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
+_IDEOGRAPHS_PER_WORD = 2
+_LETTERS_PER_WORD = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One block of a chunk: ``text[start:end]``, without the blank lines around it."""
+
+    kind: BlockKind
+    start: int
+    end: int
+    level: int = 0
+    """1–6 for headings, 7 for a bold line; 0 for the rest."""
+
+
+def fold(text: str) -> str:
+    """Bring a text to the form in which twins are compared: Unicode NFC, white space folded, case kept."""
+    return " ".join((text if text.isascii() else unicodedata.normalize("NFC", text)).split())
+
+
+def word_count(folded: str) -> int:
+    """Count words; two ideographs, or four letters of a script without spaces, are about one word."""
+    if folded.isascii():
+        return folded.count(" ") + 1 if folded else 0
+    ideographs = len(_IDEOGRAPH.findall(folded))
+    letters = len(_NO_SPACES.findall(folded))
+    rest = _NO_SPACES.sub(" ", _IDEOGRAPH.sub(" ", folded)).split()
+    spoken = sum(1 for part in rest if any(ch.isalnum() for ch in part))
+    return spoken + ideographs // _IDEOGRAPHS_PER_WORD + letters // _LETTERS_PER_WORD
+
+
+def split_blocks(text: str) -> list[Block]:
+    """Split a text into blocks, in order; the text between two blocks is white space."""
+    lines = list(_lines(text))
+    blocks: list[Block] = []
+    at = 0
+    while at < len(lines):
+        if not lines[at].text.strip():
+            at += 1
+            continue
+        kind, level, after = _block_at(lines, at)
+        last = after - 1
+        while not lines[last].text.strip():
+            last -= 1
+        blocks.append(Block(kind, lines[at].start, lines[last].start + len(lines[last].text.rstrip()), level))
+        at = after
+    return blocks
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    start: int
+    text: str
+
+
+def _lines(text: str) -> Iterator[_Line]:
+    start = 0
+    for line in text.splitlines(keepends=True):
+        yield _Line(start, line)
+        start += len(line)
+
+
+def _block_at(lines: list[_Line], at: int) -> tuple[BlockKind, int, int]:
+    """Tell the block that begins at a line: its kind, its level and the line after it."""
+    first = lines[at].text
+    if fence := _FENCE.match(first):
+        return "code", 0, _end_of_fence(lines, at, fence[1])
+    if heading := _HEADING.match(first):
+        return "heading", len(heading[1]), at + 1
+    if _ITEM.match(first):
+        return "list", 0, _end_of_list(lines, at)
+    after = _end_of_paragraph(lines, at)
+    body = [line.text for line in lines[at:after]]
+    if all(_INDENTED.match(line) for line in body):
+        return "code", 0, after
+    if first.lstrip().startswith("|") or any(_TABLE_RULE.match(line) for line in body):
+        return "table", 0, after
+    if len(body) == 2 and (rule := _UNDERLINE.match(body[1])):  # noqa: PLR2004 - a title and its underline
+        return "heading", 1 if rule[1].startswith("=") else 2, after
+    if len(body) == 1 and _BOLD_LINE.match(first):
+        return "heading", _BOLD_LEVEL, after
+    return "prose", 0, after
+
+
+def _end_of_fence(lines: list[_Line], at: int, mark: str) -> int:
+    closing = re.compile(rf" {{0,3}}{re.escape(mark[0])}{{{len(mark)},}}\s*$")
+    for place in range(at + 1, len(lines)):
+        if closing.match(lines[place].text):
+            return place + 1
+    return len(lines)
+
+
+def _end_of_list(lines: list[_Line], at: int) -> int:
+    """A list goes on over blank lines as long as items or indented lines follow."""
+    place = at + 1
+    while place < len(lines):
+        line = lines[place].text
+        if line.strip():
+            goes_on = _ITEM.match(line) or line[0].isspace() or bool(lines[place - 1].text.strip())
+            if _HEADING.match(line) or (not line[0].isspace() and _FENCE.match(line)) or not goes_on:
+                break
+        place += 1
+    return place
+
+
+def _end_of_paragraph(lines: list[_Line], at: int) -> int:
+    place = at + 1
+    while place < len(lines):
+        line = lines[place].text
+        if not line.strip() or _HEADING.match(line) or _FENCE.match(line) or _ITEM.match(line):
+            break
+        place += 1
+    return place

@@ -1,0 +1,148 @@
+"""The base of every selection stage: a pure choice, wrapped for LlamaIndex.
+
+A subclass writes one method, `choose`: stamped nodes in, an `Outcome` out. The base does the rest: it stamps what comes
+in, keeps the trail, reports nodes that vanished without a decision, emits an event, and serves sync and async engines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, ClassVar, Literal, Protocol
+
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.schema import NodeWithScore, QueryBundle
+from pydantic import BaseModel, ConfigDict
+
+from llama_index_grounded.evidence import DEFAULT_KEYS, MetadataKeys, identity, mark_of
+from llama_index_grounded.events import SelectionEvent, emit
+from llama_index_grounded.schema import Action, Decision
+from llama_index_grounded.selection.trail import Evidence, Removal, receive
+
+__all__ = ["Kind", "Ledger", "Outcome", "Remover", "Selection", "Stage"]
+
+Kind = Literal["filter", "rewrite", "reorder"]
+"""What a stage may do: leave nodes out; also change their text; or only change their order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What one stage did when it was used alone."""
+
+    nodes: list[NodeWithScore]
+    decisions: tuple[Decision, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a stage chose."""
+
+    nodes: Sequence[NodeWithScore]
+    decisions: Sequence[Decision] = ()
+    removals: Sequence[Removal] = ()
+    """What a remover took away; a budget may undo it."""
+    sizes: Mapping[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
+    """Token counts that a later stage need not repeat."""
+
+
+class Remover(Protocol):
+    """A stage that removes what a better-ranked node already says."""
+
+    def ledger(self) -> Ledger:
+        """Begin with nothing admitted."""
+        ...
+
+
+class Ledger(Protocol):
+    """What one remover knows to be admitted, so that the rest can be judged against it."""
+
+    def trim(self, candidate: NodeWithScore) -> NodeWithScore | None:
+        """Return the candidate as it is, a shortened copy, or None where nothing new is left."""
+        ...
+
+    def admit(self, scored: NodeWithScore) -> None:
+        """Note that the model will see this node."""
+        ...
+
+
+class Stage(BaseNodePostprocessor):
+    """A node postprocessor that reports every decision and changes nothing that it was given.
+
+    Args:
+        keys: Names of the metadata fields that identify a node. Only the first stage of a chain needs them.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid", validate_assignment=True)
+
+    kind: ClassVar[Kind] = "filter"
+    removes: ClassVar[bool] = False
+    """True for a stage that is a `Remover`."""
+
+    keys: MetadataKeys = DEFAULT_KEYS
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Name under which LlamaIndex serialises the stage."""
+        return cls.__name__
+
+    # Not declared abstract: LlamaIndex wraps every abstract method in a second span, which costs more than most stages.
+    def choose(self, nodes: Evidence, query: QueryBundle | None) -> Outcome:
+        """Choose among stamped nodes, in the incoming order. Copy before changing one (`evidence.with_text`)."""
+        msg = f"{type(self).__name__} defines no choose({len(nodes)} nodes, {query})"
+        raise TypeError(msg)
+
+    def select(self, nodes: Sequence[NodeWithScore], query_bundle: QueryBundle | None = None) -> Selection:
+        """Run the stage alone and return the nodes together with this stage's decisions."""
+        evidence = receive(nodes, query_bundle, self.keys, self)
+        outcome = self.choose(evidence, query_bundle)
+        decisions = (*outcome.decisions, *self._unreported(evidence, outcome))
+        trail = evidence.trail if self.removes else evidence.trail.sealed()
+        trail = replace(
+            trail,
+            order=tuple(mark_of(scored)["slot"] for scored in outcome.nodes),
+            stages=(*trail.stages, self),
+            decisions=(*trail.decisions, *decisions),
+            removals=(*trail.removals, *outcome.removals),
+            sizes={**trail.sizes, **outcome.sizes},
+        )
+        chosen = Evidence(outcome.nodes, trail).handed_on(query_bundle)
+        emit(lambda: self._event(decisions, len(evidence), len(chosen)))
+        return Selection(chosen, decisions)
+
+    def decision(self, scored: NodeWithScore, action: Action, reason: str, **numbers: Any) -> Decision:
+        """Make the record of a decision about one node; numbers are value, limit and twin."""
+        return Decision(
+            stage=self.class_name(),
+            action=action,
+            node_id=scored.node.node_id,
+            document_id=identity(scored.node).document_id,
+            reason=reason,
+            **numbers,
+        )
+
+    def _unreported(self, evidence: Evidence, outcome: Outcome) -> list[Decision]:
+        """Nothing disappears silently: report what `choose` left out without a word."""
+        if len(outcome.nodes) == len(evidence):
+            return []
+        left = {mark_of(scored)["slot"] for scored in outcome.nodes}
+        reported = {decision.node_id for decision in outcome.decisions if decision.action in ("dropped", "refused")}
+        return [
+            self.decision(scored, "dropped", "unreported")
+            for scored in evidence
+            if mark_of(scored)["slot"] not in left and scored.node.node_id not in reported
+        ]
+
+    def _event(self, decisions: Sequence[Decision], received: int, returned: int) -> SelectionEvent:
+        records = [asdict(decision) for decision in decisions]
+        return SelectionEvent(stage=self.class_name(), decisions=records, received=received, returned=returned)
+
+    def _postprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    ) -> list[NodeWithScore]:
+        return self.select(nodes, query_bundle).nodes
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle every option or fail: LlamaIndex's own base would drop what does not pickle and go on without it."""
+        state = BaseModel.__getstate__(self)
+        state["__dict__"] = {name: value for name, value in state["__dict__"].items() if name != "callback_manager"}
+        return state

@@ -1,0 +1,141 @@
+"""What the model is asked for, and how its reply is read.
+
+The rule for a reply, in one piece: a byte order mark and one leading ``<think>…</think>`` block are dropped; the answer is
+the JSON object that begins at the first ``{``; everything before it (prose, a code fence) and after it is ignored, unless
+another ``{`` follows, since two objects are no answer. No key may stand twice, no field may be missing, unknown or
+empty by default, and an object that breaks off is never completed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, cast
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from llama_index_grounded.schema import Verdict
+from llama_index_grounded.synthesis.keys import normalise_ids
+
+__all__ = ["GroundedAnswer", "InvalidReplyError", "read_reply", "schema_of"]
+
+_THINKING = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
+_OPEN_THINKING = re.compile(r"\s*<think>")
+_MOST_NAMED_FAULTS = 3
+
+
+class GroundedAnswer(BaseModel):
+    """A verdict, the keys of the sources that support it, and the answer, in this order.
+
+    Subclass it to ask for more fields. Ids arrive in many shapes; `keys.normalise_ids` is the rule that brings them
+    into one. Whether a key names a source is decided later, by exact membership.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    verdict: Verdict = Field(
+        description="yes or no for a yes/no question; answered for any other; conflicting if sources disagree; "
+        "not_in_sources if the sources do not answer it"
+    )
+    sources: list[str] = Field(
+        description='keys of the sources that state the answer, for example ["S1"]; empty for not_in_sources'
+    )
+    answer: str = Field(description="the answer in the language of the question, with [S1] after each statement")
+
+    @property
+    def answerable(self) -> bool:
+        """False where the model says that the sources do not answer the question."""
+        return self.verdict is not Verdict.not_in_sources
+
+    @field_validator("verdict", mode="before")
+    @classmethod
+    def _normalise_verdict(cls, value: object) -> object:
+        return value.strip().lower() if isinstance(value, str) else value
+
+    @field_validator("sources", mode="before")
+    @classmethod
+    def _normalise_sources(cls, value: object) -> list[str]:
+        return normalise_ids(value)
+
+
+class InvalidReplyError(ValueError):
+    """A reply that is no answer; the text says why, and holds nothing that the model wrote."""
+
+
+def read_reply(text: str, output_cls: type[GroundedAnswer]) -> GroundedAnswer:
+    """Read a whole reply by the rule above.
+
+    Raises:
+        InvalidReplyError: If the reply is no complete, valid object.
+    """
+    body = text.lstrip("\ufeff")
+    body = _THINKING.sub("", body, count=1) if _THINKING.match(body) else body
+    if _OPEN_THINKING.match(body):
+        raise InvalidReplyError("the reply broke off while the model was thinking")
+    start = body.find("{")
+    if start < 0:
+        raise InvalidReplyError("the reply is empty" if not body.strip() else "the reply holds no JSON object")
+    fields, end = _decode(body, start)
+    if "{" in body[end:]:
+        raise InvalidReplyError("the reply holds more than one JSON object")
+    try:
+        return output_cls.model_validate(fields)
+    except ValidationError as error:
+        raise InvalidReplyError(_faults(error)) from None
+
+
+def _decode(text: str, start: int) -> tuple[dict[str, Any], int]:
+    # Not strict: small models write line breaks into strings, and what they mean is plain.
+    decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse_constant, strict=False)
+    try:
+        return decoder.raw_decode(text, start)
+    except json.JSONDecodeError as error:
+        cut = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated")
+        raise InvalidReplyError("the JSON object breaks off" if cut else "the JSON object is malformed") from None
+    except RecursionError:
+        raise InvalidReplyError("the JSON object is nested too deeply") from None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise InvalidReplyError("a key stands twice in the JSON object")
+    return fields
+
+
+def _refuse_constant(_: str) -> None:
+    raise InvalidReplyError("the JSON object holds a number that JSON does not know")
+
+
+def _faults(error: ValidationError) -> str:
+    """Name fields and kinds of faults. Values stay out: they are the model's words."""
+    found = error.errors(include_url=False, include_input=False, include_context=False)
+    named = [f"{'.'.join(_known(part) for part in fault['loc']) or 'object'}: {fault['type']}" for fault in found]
+    return "the JSON object does not fit: " + ", ".join(named[:_MOST_NAMED_FAULTS])
+
+
+def _known(part: str | int) -> str:
+    return str(part) if isinstance(part, int) or part.isidentifier() and len(part) < 40 else "(field)"  # noqa: PLR2004 - longer names are prose
+
+
+def schema_of(output_cls: type[BaseModel]) -> dict[str, Any]:
+    """Return the JSON schema of an answer class with its definitions written out, as grammars of local servers want it."""
+    schema = output_cls.model_json_schema()
+    definitions: dict[str, Any] = schema.pop("$defs", {})
+    return cast("dict[str, Any]", _inline(schema, definitions, ()))
+
+
+def _inline(part: Any, definitions: dict[str, Any], above: tuple[str, ...]) -> Any:
+    if isinstance(part, list):
+        return [_inline(item, definitions, above) for item in cast("list[Any]", part)]
+    if not isinstance(part, dict):
+        return part
+    fields = cast("dict[str, Any]", part)
+    name = str(fields.get("$ref", "")).removeprefix("#/$defs/")
+    if name in above:
+        msg = f"the answer class holds itself ({name}); a recursive schema can not be sent"
+        raise ValueError(msg)
+    if name in definitions:
+        rest = {key: value for key, value in fields.items() if key != "$ref"}
+        return _inline({**definitions[name], **rest}, definitions, (*above, name))
+    return {key: _inline(value, definitions, above) for key, value in fields.items()}

@@ -1,0 +1,103 @@
+"""The options of a synthesizer, checked once, and their fingerprint."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from llama_index_grounded.errors import ConfigurationError
+from llama_index_grounded.synthesis.answer import GroundedAnswer, schema_of
+from llama_index_grounded.synthesis.links import UrlFor, check_url_for
+from llama_index_grounded.synthesis.prompts import Language, QuestionPosition
+from llama_index_grounded.synthesis.respond import RefusalText, check_refusal_text
+from llama_index_grounded.synthesis.validate import InvalidIdPolicy
+
+if TYPE_CHECKING:
+    from llama_index_grounded.rendering import Renderer
+    from llama_index_grounded.selection.stage import Stage
+
+__all__ = ["OnError", "Options", "StructuredOutput", "fingerprint"]
+
+OnError = Literal["refuse", "raise"]
+StructuredOutput = Literal["auto", "prompt"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """Everything that shapes an answer, apart from the LLM and the templates."""
+
+    output_cls: type[GroundedAnswer]
+    renderer: Renderer
+    system_prompt: str
+    question_position: QuestionPosition
+    on_invalid_ids: InvalidIdPolicy
+    max_retries: int
+    refusal_text: RefusalText | None
+    language: Language
+    on_error: OnError
+    timeout: float | None
+    num_output: int
+    detect_truncation: bool
+    max_answer_chars: int
+    url_for: UrlFor | None
+    structured_output: StructuredOutput
+    inline_citations: bool
+
+    def __post_init__(self) -> None:
+        """Refuse what can not work."""
+        if not (isinstance(self.output_cls, type) and issubclass(self.output_cls, GroundedAnswer)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigurationError("output_cls must be GroundedAnswer or a subclass of it")
+        schema_of(self.output_cls)
+        _one_of("question_position", self.question_position, QuestionPosition)
+        _one_of("on_invalid_ids", self.on_invalid_ids, InvalidIdPolicy)
+        _one_of("on_error", self.on_error, OnError)
+        _one_of("structured_output", self.structured_output, StructuredOutput)
+        _whole("max_retries", self.max_retries, least=0)
+        _whole("num_output", self.num_output, least=1)
+        _whole("max_answer_chars", self.max_answer_chars, least=1)
+        if self.timeout is not None and not (_is_number(self.timeout) and 0 < self.timeout < math.inf):
+            msg = f"timeout must be a positive number of seconds or None, not {self.timeout!r}"
+            raise ConfigurationError(msg)
+        check_refusal_text(self.refusal_text, self.language)
+        check_url_for(self.url_for)
+
+
+def fingerprint(options: Options, stages: Iterable[Stage], **more: Any) -> str:
+    """Hash the configuration: two answers with one fingerprint were made under the same options."""
+    written = {field.name: _written(getattr(options, field.name)) for field in fields(options)}
+    chain = [
+        [stage.class_name(), {name: _written(getattr(stage, name)) for name in type(stage).model_fields}]
+        for stage in stages
+    ]
+    for _, settings in chain:
+        settings.pop("callback_manager")
+    text = json.dumps([written, chain, more], sort_keys=True, default=repr)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, type):
+        return f"{value.__module__}.{value.__qualname__}"
+    if callable(value):
+        return f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', type(value).__qualname__)}"
+    return value if isinstance(value, (str, int, float, bool, type(None))) else repr(value)
+
+
+def _one_of(name: str, value: object, literal: Any) -> None:
+    if value not in get_args(literal):
+        msg = f"{name} must be one of {', '.join(get_args(literal))}, not {value!r}"
+        raise ConfigurationError(msg)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _whole(name: str, value: object, *, least: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        msg = f"{name} must be a whole number of at least {least}, not {value!r}"
+        raise ConfigurationError(msg)

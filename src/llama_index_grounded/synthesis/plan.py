@@ -1,0 +1,238 @@
+"""Turn packed nodes and a question into the messages that will be sent, and see that they fit.
+
+A plan is everything that is decided before a model is called; a preview shows it, a query carries it out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from llama_index.core.base.llms.types import ChatMessage, MessageRole
+from llama_index.core.prompts import BasePromptTemplate
+
+from llama_index_grounded.errors import ConfigurationError
+from llama_index_grounded.evidence import identity, included_text, mark_of, with_text
+from llama_index_grounded.rendering import Renderer, Rendering, clean
+from llama_index_grounded.rendering.renderer import size_of
+from llama_index_grounded.schema import Decision, Refusal, RefusalReason, SourceRef
+from llama_index_grounded.synthesis.answer import GroundedAnswer, schema_of
+from llama_index_grounded.synthesis.links import UrlFor, with_url
+from llama_index_grounded.synthesis.prompts import envelope
+
+if TYPE_CHECKING:
+    from llama_index.core.schema import NodeWithScore
+
+    from llama_index_grounded.selection.trail import Evidence
+    from llama_index_grounded.tokens import TokenCounter
+
+__all__ = ["Plan", "PromptParts", "check_template", "make_plan"]
+
+STAGE = "CitingSynthesizer"
+_GAP = "\x00sources\x00"
+_GATE_REASONS = {"low_margin": RefusalReason.low_score}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What will be sent, or why nothing will be."""
+
+    nodes: Sequence[NodeWithScore]
+    """The packed nodes in prompt order, with the included text."""
+    sources: tuple[SourceRef, ...]
+    messages: tuple[ChatMessage, ...]
+    tokens: int
+    """Estimated tokens of the messages."""
+    allowance: int | None
+    """What the messages may take: the window less the room for the reply; None where no model was asked for it."""
+    decisions: tuple[Decision, ...]
+    schema: Mapping[str, Any]
+    refusal: Refusal | None = None
+    top_score: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptParts:
+    """What a synthesizer brings to every prompt."""
+
+    template: BasePromptTemplate
+    system_prompt: str
+    model_prompt: str | None
+    """The LLM's own system prompt; it comes first."""
+    renderer: Renderer
+    counter: TokenCounter
+    output_cls: type[GroundedAnswer]
+    schema_in_prompt: bool
+    schema: Mapping[str, Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Write the schema out once."""
+        object.__setattr__(self, "schema", schema_of(self.output_cls))
+
+    def messages(self, query: str, context: str) -> tuple[ChatMessage, ...]:
+        """Fill the template, with the question escaped so that it can not pose as a source."""
+        filled = self.template.format_messages(context_str=context, query_str=self.renderer.escape(query))
+        schema = json.dumps(self.schema, ensure_ascii=False) if self.schema_in_prompt else None
+        *before, last = [ChatMessage(role=message.role, content=message.content or "") for message in filled]
+        closing = f"{last.content}\n\n{envelope(self.output_cls, schema)}"
+        system = [text for text in (self.model_prompt, self.system_prompt) if text]
+        return (
+            *(ChatMessage(role=MessageRole.SYSTEM, content=text) for text in system),
+            *before,
+            ChatMessage(role=last.role, content=closing),
+        )
+
+    def frame_tokens(self, query: str, sizes: dict[tuple[str, str], int]) -> int:
+        """Count everything but the sources. Each part is encoded once per query."""
+        texts = [part for message in self.messages(query, _GAP) for part in (message.content or "").split(_GAP)]
+        for text in texts:
+            name = (self.counter.name, text)
+            if name not in sizes:
+                sizes[name] = self.counter.tokens(text)
+        return sum(sizes[self.counter.name, text] for text in texts)
+
+
+def check_template(template: BasePromptTemplate) -> None:
+    """Refuse a template that does not hold the sources once and the question at least once."""
+    for name in ("context_str", "query_str"):
+        if name not in template.template_vars:
+            msg = f"the text_qa_template has no {{{name}}}; it has {sorted(template.template_vars)}"
+            raise ConfigurationError(msg)
+    filled = template.format_messages(context_str=_GAP, query_str="")
+    if sum((message.content or "").count(_GAP) for message in filled) != 1:
+        raise ConfigurationError("the text_qa_template must hold {context_str} exactly once")
+
+
+def make_plan(
+    query: str,
+    evidence: Evidence,
+    prompt: Callable[[], PromptParts],
+    *,
+    window: Callable[[], int],
+    num_output: int,
+    url_for: UrlFor | None,
+) -> Plan:
+    """Drop what can not be shown, fit the rest into the window and write the messages.
+
+    The LLM is looked up (``prompt``, ``window``) only where there is something to ask it.
+    """
+    sizes = dict(evidence.trail.sizes)
+    nodes, decisions = _readable(evidence)
+    if not nodes:
+        return _empty((*evidence.trail.decisions, *decisions))
+    parts = prompt()
+    allowance = window() - num_output
+    frame = parts.frame_tokens(query, sizes)
+    nodes, unfit = _fit(nodes, parts, frame, allowance, sizes)
+    rendering = parts.renderer.render(nodes)
+    counts = [size_of(scored, place, parts.renderer, parts.counter, sizes) for place, scored in enumerate(nodes)]
+    plan = Plan(
+        nodes=[_as_shown(scored) for scored in nodes],
+        sources=tuple(
+            with_url(source, url_for).model_copy(update={"tokens": size})
+            for source, size in zip(rendering.sources, counts, strict=True)
+        ),
+        messages=parts.messages(query, rendering.text) if nodes else (),
+        tokens=parts.counter.estimate(frame + sum(counts)) if nodes else 0,
+        allowance=allowance,
+        decisions=(*evidence.trail.decisions, *decisions, *unfit, *_cleaned(rendering, nodes)),
+        schema=parts.schema,
+    )
+    refusal = None if nodes else _why_empty(plan.decisions, parts.counter.estimate(frame), allowance)
+    return replace(plan, refusal=refusal, top_score=_top_score(plan.decisions, plan.sources))
+
+
+def _empty(decisions: tuple[Decision, ...]) -> Plan:
+    return Plan(
+        nodes=(),
+        sources=(),
+        messages=(),
+        tokens=0,
+        allowance=None,
+        decisions=decisions,
+        schema={},
+        refusal=_why_empty(decisions, 0, None),
+        top_score=_top_score(decisions, ()),
+    )
+
+
+def _readable(evidence: Evidence) -> tuple[list[NodeWithScore], list[Decision]]:
+    """Leave out nodes without text: an image, or nothing but white space and invisible characters."""
+    blank = [scored for scored in evidence if not clean(included_text(scored.node)).strip()]
+    dropped = [_decision(scored, "empty_text") for scored in blank]
+    return [scored for scored in evidence if scored not in blank] if blank else list(evidence), dropped
+
+
+def _fit(
+    nodes: list[NodeWithScore],
+    parts: PromptParts,
+    frame: int,
+    allowance: int,
+    sizes: dict[tuple[str, str], int],
+) -> tuple[list[NodeWithScore], list[Decision]]:
+    """Drop nodes from the lowest rank until the prompt fits; the question and the rules always stay."""
+    kept = list(nodes)
+    dropped: list[Decision] = []
+    used = sum(size_of(scored, place, parts.renderer, parts.counter, sizes) for place, scored in enumerate(kept))
+    while kept and parts.counter.estimate(frame + used) > allowance:
+        weakest = max(range(len(kept)), key=lambda place: mark_of(kept[place])["rank"])
+        size = size_of(kept[weakest], weakest, parts.renderer, parts.counter, sizes)
+        left = allowance - parts.counter.estimate(frame + used - size)
+        dropped.append(_decision(kept.pop(weakest), "over_window", value=size, limit=left))
+        used -= size
+    return kept, dropped
+
+
+def _as_shown(scored: NodeWithScore) -> NodeWithScore:
+    text = included_text(scored.node)
+    shown = clean(text)
+    return scored if shown == text else with_text(scored, shown)
+
+
+def _cleaned(rendering: Rendering, nodes: Sequence[NodeWithScore]) -> list[Decision]:
+    by_id = {scored.node.node_id: scored for scored in nodes}
+    return [
+        _decision(by_id[record.node_id], "invisible_characters", action="shortened", value=record.characters)
+        for record in rendering.removed
+    ]
+
+
+def _decision(scored: NodeWithScore, reason: str, **fields: Any) -> Decision:
+    return Decision(
+        **{"action": "dropped", **fields},
+        stage=STAGE,
+        node_id=scored.node.node_id,
+        document_id=identity(scored.node).document_id,
+        reason=reason,
+    )
+
+
+def _why_empty(decisions: Sequence[Decision], frame: int, allowance: int | None) -> Refusal:
+    """Name the reason that the last stage gave for leaving nothing."""
+    for decision in reversed(decisions):
+        if decision.action == "refused" and decision.reason in (*RefusalReason, *_GATE_REASONS):
+            reason = _GATE_REASONS.get(decision.reason) or RefusalReason(decision.reason)
+            return Refusal(reason=reason, detail=_numbers(decision))
+        if decision.reason in ("over_budget", "over_window"):
+            room = "" if allowance is None else f" (the rest of the prompt takes {frame} of {allowance} tokens)"
+            return Refusal(reason=RefusalReason.prompt_too_long, detail=f"not one source fits{room}")
+    return Refusal(reason=RefusalReason.no_evidence, detail="no source was left to answer from")
+
+
+def _numbers(decision: Decision) -> str:
+    value = "nothing" if decision.value is None else f"{decision.value:g}"
+    limit = "" if decision.limit is None else f" against a limit of {decision.limit:g}"
+    return f"{decision.stage}: {decision.reason}, {value}{limit}"
+
+
+def _top_score(decisions: Sequence[Decision], sources: Sequence[SourceRef]) -> float | None:
+    """Return the gate's best signal, else the best score of the packed nodes."""
+    judged = [
+        decision.value
+        for decision in decisions
+        if decision.value is not None
+        and (decision.reason == "best_score" or (decision.reason == "low_score" and decision.action == "refused"))
+    ]
+    return max(judged or [source.score for source in sources if source.score is not None], default=None)

@@ -1,0 +1,152 @@
+"""A query engine with everything in place, for those who had a ``CitationQueryEngine``."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from llama_index.core.query_engine import RetrieverQueryEngine
+
+from llama_index_grounded.errors import ConfigurationError
+from llama_index_grounded.selection.chain import default_postprocessors
+from llama_index_grounded.synthesis.synthesizer import CitingSynthesizer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from llama_index.core.base.base_retriever import BaseRetriever
+    from llama_index.core.indices.base import BaseIndex
+    from llama_index.core.llms import LLM
+    from llama_index.core.postprocessor.types import BaseNodePostprocessor
+    from llama_index.core.schema import NodeWithScore, QueryBundle
+
+__all__ = ["GroundedQueryEngine"]
+
+_WITHOUT_EFFECT = {
+    "citation_chunk_size": "nodes are cited as they are retrieved, never split again",
+    "citation_chunk_overlap": "nodes are cited as they are retrieved, never split again",
+    "text_splitter": "nodes are cited as they are retrieved, never split again",
+    "citation_qa_template": "its rules are those of numbered sources; pass text_qa_template",
+    "citation_refine_template": "there is one call over all sources, nothing is refined",
+    "response_mode": "there is one call over all sources",
+    "use_async": "use aquery()",
+    "metadata_mode": "the renderer chooses what the model sees; pass renderer",
+}
+_SYNTHESIZER_OPTIONS = frozenset(inspect.signature(CitingSynthesizer).parameters) - {"llm"}
+
+
+class GroundedQueryEngine(RetrieverQueryEngine):
+    """A `RetrieverQueryEngine` with the selection stages and a `CitingSynthesizer`.
+
+    Example:
+        >>> from llama_index.core import MockEmbedding, VectorStoreIndex
+        >>> from llama_index.core.schema import TextNode
+        >>> from llama_index_grounded.testing import ScriptedLLM
+        >>> llm = ScriptedLLM(replies=[{"verdict": "answered", "sources": ["S1"], "answer": "21 days."}])
+        >>> index = VectorStoreIndex([TextNode(text="Within 21 days.")], embed_model=MockEmbedding(embed_dim=8))
+        >>> engine = GroundedQueryEngine.from_args(index, llm=llm, similarity_top_k=3)
+        >>> print(engine.query("How long?"))
+        21 days.
+    """
+
+    @classmethod
+    def from_args(  # type: ignore[override] # pyright: ignore[reportIncompatibleMethodOverride] - takes an index, like CitationQueryEngine
+        cls,
+        index: BaseIndex[Any] | None = None,
+        llm: LLM | None = None,
+        *,
+        retriever: BaseRetriever | None = None,
+        response_synthesizer: CitingSynthesizer | None = None,
+        node_postprocessors: Sequence[BaseNodePostprocessor] | None = None,
+        min_score: float | None = None,
+        max_tokens: int | None = None,
+        top_n: int | None = None,
+        **options: Any,
+    ) -> GroundedQueryEngine:
+        """Build an engine over an index or a retriever.
+
+        Args:
+            index: Where to retrieve; not needed with ``retriever``.
+            llm: The model; by default ``Settings.llm``.
+            retriever: In place of ``index.as_retriever(...)``.
+            response_synthesizer: In place of a new `CitingSynthesizer`.
+            node_postprocessors: In place of the usual chain.
+            min_score: What the best score must reach; without it there is no gate.
+            max_tokens: Most tokens of rendered sources; by default what fits into the model's window.
+            top_n: Most sources.
+            options: Options of `CitingSynthesizer`, and of the index's retriever, such as ``similarity_top_k`` and
+                ``filters``. What neither knows is refused. Options of ``CitationQueryEngine`` that have no meaning
+                here are accepted with a warning.
+
+        Raises:
+            TypeError: For an option that nothing knows.
+            ConfigurationError: For a combination that can not work (a ValueError).
+        """
+        _warn_without_effect(options)
+        chosen = {name: options.pop(name) for name in list(options) if name in _SYNTHESIZER_OPTIONS}
+        if retriever is None:
+            retriever = _retriever(index, options)
+        elif options:
+            msg = f"unknown options: {', '.join(sorted(options))}; a retriever was given, so set them there"
+            raise TypeError(msg)
+        if response_synthesizer is None:
+            response_synthesizer = CitingSynthesizer(llm, **chosen)
+        elif chosen or llm is not None:
+            raise ConfigurationError("options of the synthesizer and a response_synthesizer were both given")
+        if node_postprocessors is None:
+            node_postprocessors = default_postprocessors(
+                min_score=min_score, max_tokens=max_tokens, top_n=top_n, synthesizer=response_synthesizer
+            )
+        elif (min_score, max_tokens, top_n) != (None, None, None):
+            raise ConfigurationError("min_score, max_tokens and top_n belong to the usual chain of node_postprocessors")
+        return cls(
+            retriever=retriever,
+            response_synthesizer=response_synthesizer,
+            node_postprocessors=list(node_postprocessors),
+            callback_manager=response_synthesizer.callback_manager,
+        )
+
+    def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        """Retrieve and select; a blank question is refused before it is embedded."""
+        _refuse_blank(query_bundle)
+        return super().retrieve(query_bundle)
+
+    async def aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        """Retrieve and select; see `retrieve`."""
+        _refuse_blank(query_bundle)
+        return await super().aretrieve(query_bundle)
+
+
+def _refuse_blank(query: QueryBundle) -> None:
+    if not query.query_str.strip():
+        raise ValueError("the question is blank")
+
+
+def _warn_without_effect(options: dict[str, Any]) -> None:
+    for name in list(options):
+        if name in _WITHOUT_EFFECT:
+            options.pop(name)
+            warnings.warn(f"{name} has no effect: {_WITHOUT_EFFECT[name]}", UserWarning, stacklevel=3)
+    for name in ("streaming", "multimodal"):
+        if options.get(name) is False:
+            options.pop(name)
+
+
+def _retriever(index: BaseIndex[Any] | None, options: dict[str, Any]) -> BaseRetriever:
+    """Make the index's retriever, and see that it knows every option: LlamaIndex ignores a misspelt ``filters``."""
+    if index is None:
+        raise ConfigurationError("an index or a retriever is needed")
+    retriever = index.as_retriever(**options)
+    known = {
+        name
+        for base in type(retriever).__mro__
+        if "__init__" in base.__dict__
+        for name, parameter in inspect.signature(base.__init__).parameters.items()
+        if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
+    }
+    unknown = sorted(set(options) - known)
+    if unknown:
+        msg = f"unknown options: {', '.join(unknown)}; {type(retriever).__name__} takes {', '.join(sorted(known - {'self', 'index'}))}"
+        raise TypeError(msg)
+    return retriever

@@ -1,0 +1,138 @@
+"""Turn the outcome of a query into what LlamaIndex and its users read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Union
+
+from llama_index.core.base.response.schema import Response
+
+from llama_index_grounded.errors import ConfigurationError
+from llama_index_grounded.evidence import strip
+from llama_index_grounded.schema import Citation, GroundedResult, Refusal, RefusalReason, Verdict
+from llama_index_grounded.synthesis.prompts import REFUSAL_TEXTS, Language
+
+if TYPE_CHECKING:
+    from llama_index.core.schema import NodeWithScore
+
+    from llama_index_grounded.synthesis.answer import GroundedAnswer
+    from llama_index_grounded.synthesis.conversation import Outcome
+    from llama_index_grounded.synthesis.plan import Plan
+
+__all__ = ["GroundedResponse", "RefusalText", "build_response", "build_result", "check_refusal_text", "refusal_words"]
+
+RefusalText = Union[str, Mapping[str, str], Callable[[Refusal], str]]
+
+
+@dataclass
+class GroundedResponse(Response):
+    """A LlamaIndex response that knows what it stands on.
+
+    ``str()`` is the answer or the refusal text; ``source_nodes`` are all packed nodes in prompt order with the included
+    text; ``metadata`` is LlamaIndex's mapping plus ``"grounded"``, JSON-ready.
+    """
+
+    grounded: GroundedResult | None = None
+    """Everything: verdict, sources, refusal, usage, decisions. Never None on a response of this package."""
+    parsed: GroundedAnswer | None = None
+    """The model's accepted reply, with the fields that your own subclass adds; None for a refusal."""
+
+    @property
+    def answerable(self) -> bool:
+        """True where there is an answer."""
+        return self._result.answerable
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The model's verdict; None where no valid answer came from a model."""
+        return self._result.verdict
+
+    @property
+    def citations(self) -> tuple[Citation, ...]:
+        """The valid citations, in the order of the answer's sources; none for a refusal."""
+        return self._result.citations
+
+    @property
+    def refusal(self) -> Refusal | None:
+        """Why there is no answer; None where there is one."""
+        return self._result.refusal
+
+    @property
+    def _result(self) -> GroundedResult:
+        if self.grounded is None:
+            raise ConfigurationError("this GroundedResponse was made without a GroundedResult")
+        return self.grounded
+
+
+def check_refusal_text(refusal_text: RefusalText | None, language: str) -> None:
+    """Refuse an unknown language or an unknown reason at once, not in front of a user."""
+    if language not in REFUSAL_TEXTS:
+        msg = f"language must be one of {sorted(REFUSAL_TEXTS)}, not {language!r}; refusal_text takes any other"
+        raise ConfigurationError(msg)
+    if isinstance(refusal_text, Mapping):
+        unknown = [str(reason) for reason in refusal_text if reason not in list(RefusalReason)]
+        if unknown:
+            msg = f"refusal_text names unknown reasons: {', '.join(unknown)}"
+            raise ConfigurationError(msg)
+
+
+def refusal_words(refusal: Refusal, refusal_text: RefusalText | None, language: Language) -> str:
+    """Return the text for a refusal: the user's own, else the built-in one of the language."""
+    built_in = REFUSAL_TEXTS[language][refusal.reason]
+    if refusal_text is None:
+        return built_in
+    if isinstance(refusal_text, str):
+        return refusal_text
+    if isinstance(refusal_text, Mapping):
+        return refusal_text.get(refusal.reason, built_in)
+    return refusal_text(refusal)
+
+
+def build_result(
+    plan: Plan, outcome: Outcome | None, *, words: Callable[[Refusal], str], elapsed_ms: float, fingerprint: str
+) -> GroundedResult:
+    """Put plan and outcome together. Without an outcome no model was called."""
+    refusal = plan.refusal if outcome is None else outcome.refusal
+    judgement = None if outcome is None else outcome.judgement
+    cited = () if refusal or judgement is None else judgement.cited
+    sources = tuple(source.model_copy(update={"cited": source.key in cited}) for source in plan.sources)
+    by_key = {source.key: source for source in sources}
+    said_no = refusal is not None and refusal.reason is RefusalReason.not_in_sources
+    shared: dict[str, Any] = {
+        "answerable": refusal is None,
+        "verdict": judgement.verdict if judgement and (refusal is None or said_no) else None,
+        "answer": words(refusal) if refusal else (judgement.text if judgement else ""),
+        "citations": tuple(Citation.of(by_key[key]) for key in cited),
+        "sources": sources,
+        "invalid_source_ids": judgement.invalid if judgement else (),
+        "refusal": refusal,
+        "decisions": plan.decisions,
+        "top_score": plan.top_score,
+        "elapsed_ms": elapsed_ms,
+        "fingerprint": fingerprint,
+    }
+    if outcome is None:
+        return GroundedResult(**shared)
+    return GroundedResult(
+        **shared,
+        warnings=outcome.warnings,
+        usage=outcome.usage,
+        llm_calls=outcome.calls,
+        raw_output=outcome.raw_output,
+    )
+
+
+def build_response(
+    result: GroundedResult,
+    plan: Plan,
+    additional: Sequence[NodeWithScore],
+    parsed: GroundedAnswer | None,
+) -> GroundedResponse:
+    """Make the response; the stamps of the stages do not leave with it."""
+    nodes = [strip(scored) for scored in (*plan.nodes, *additional)]
+    metadata: dict[str, Any] = {scored.node.node_id: scored.node.metadata for scored in nodes}
+    metadata["grounded"] = result.model_dump(mode="json")
+    return GroundedResponse(
+        response=result.answer, source_nodes=nodes, metadata=metadata, grounded=result, parsed=parsed
+    )

@@ -1,0 +1,371 @@
+"""The synthesizer that LlamaIndex sees: packed nodes in, a cited answer or a refusal out."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Generator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import llama_index.core.instrumentation as instrument
+from llama_index.core import Settings
+from llama_index.core.callbacks.schema import CBEventType, EventPayload
+from llama_index.core.constants import DEFAULT_CONTEXT_WINDOW
+from llama_index.core.instrumentation.events.synthesis import SynthesizeEndEvent, SynthesizeStartEvent
+from llama_index.core.prompts import PromptTemplate
+from llama_index.core.response_synthesizers import BaseSynthesizer
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+
+from llama_index_grounded.errors import GenerationError
+from llama_index_grounded.events import GroundedEndEvent, emit
+from llama_index_grounded.evidence import DEFAULT_KEYS, MetadataKeys
+from llama_index_grounded.rendering import Renderer, XmlRenderer
+from llama_index_grounded.schema import Refusal, RefusalReason
+from llama_index_grounded.selection.trail import Evidence, collect
+from llama_index_grounded.synthesis import generate
+from llama_index_grounded.synthesis.answer import GroundedAnswer
+from llama_index_grounded.synthesis.conversation import Outcome, Policy, converse
+from llama_index_grounded.synthesis.options import OnError, Options, StructuredOutput, fingerprint
+from llama_index_grounded.synthesis.plan import Plan, PromptParts, check_template, make_plan
+from llama_index_grounded.synthesis.prompts import SYSTEM_PROMPT, Language, QuestionPosition, question_template
+from llama_index_grounded.synthesis.respond import (
+    GroundedResponse,
+    RefusalText,
+    build_response,
+    build_result,
+    refusal_words,
+)
+from llama_index_grounded.tokens import TokenCounter
+
+if TYPE_CHECKING:
+    from llama_index.core.callbacks import CallbackManager
+    from llama_index.core.llms import LLM
+    from llama_index.core.prompts import BasePromptTemplate
+
+    from llama_index_grounded.synthesis.links import UrlFor
+    from llama_index_grounded.synthesis.validate import InvalidIdPolicy
+
+__all__ = ["CitingSynthesizer"]
+
+_logger = logging.getLogger(__name__)
+_dispatcher = instrument.get_dispatcher(__name__)
+_TEMPLATE_KEY = "text_qa_template"
+_ERRORS = frozenset(
+    {RefusalReason.provider_error, RefusalReason.deadline_exceeded, RefusalReason.invalid_output}
+)
+
+
+class CitingSynthesizer(BaseSynthesizer):
+    """Asks the LLM for a `GroundedAnswer` over numbered sources and lets only validated citations out.
+
+    Place: after the postprocessors, as the ``response_synthesizer`` of any LlamaIndex query engine. One synthesizer
+    serves many queries, threads and event loops at a time; it keeps nothing of a query.
+
+    Args:
+        llm: The model; by default ``Settings.llm``, looked up when it is needed.
+        output_cls: `GroundedAnswer` or a subclass with more fields.
+        renderer: How sources are shown.
+        system_prompt: In place of the built-in rules. What the rules ask for is checked in code either way.
+        text_qa_template: The user message, with ``{context_str}`` once and ``{query_str}``.
+        question_position: Where the built-in template puts the question: ``"before"``, ``"after"`` or ``"both"``.
+        on_invalid_ids: Ids that name no source are dropped (``"drop"``), refuse the answer (``"refuse"``), or are
+            asked for again (``"retry"``) and dropped after the last try.
+        max_retries: Most further calls for a reply that can not be read or, with ``"retry"``, cites an unknown id.
+        refusal_text: One text, a mapping from reason to text, or a callable from a `Refusal` to its text.
+        language: Language of the built-in refusal texts, ``"en"`` or ``"tr"``.
+        on_error: What provider errors, unreadable replies and passed deadlines become: ``"refuse"`` or ``"raise"``.
+        timeout: Seconds for all calls of one query; None for no deadline.
+        num_output: Most tokens of a reply; kept free in the window and sent as the limit.
+        detect_truncation: Refuse when the provider counted under 60 % of the prompt that was sent.
+        max_answer_chars: Longest answer that is shown, in characters.
+        url_for: Where a source links to: a template such as ``"/help/{document_id}#{section_slug}"`` or a callable on
+            `SourceRef`. Without it the URL in the metadata counts.
+        keys: Names of the identifying metadata fields, for nodes that no stage has stamped.
+        counter: How to count; by default LlamaIndex's own tokenizer setting, else ``o200k_base``.
+        structured_output: ``"auto"`` hands the JSON schema to servers that enforce it (Ollama) and writes it into the
+            prompt for others; ``"prompt"`` always writes it into the prompt.
+        inline_citations: Keep ``[S1]`` markers in the answer.
+        callback_manager: LlamaIndex's; by default that of ``Settings``.
+
+    Raises:
+        ConfigurationError: For an option or template that can not work (a ValueError).
+
+    Example:
+        >>> from llama_index_grounded.testing import ScriptedLLM, make_nodes
+        >>> llm = ScriptedLLM(replies=[{"verdict": "answered", "sources": ["S1"], "answer": "21 days [S1]."}])
+        >>> response = CitingSynthesizer(llm=llm).synthesize("How long?", make_nodes(["Within 21 days."], ids=["a"]))
+        >>> str(response), [citation.node_id for citation in response.citations]
+        ('21 days [S1].', ['a'])
+    """
+
+    def __init__(  # noqa: PLR0913 - the options of one public class, each by its name
+        self,
+        llm: LLM | None = None,
+        *,
+        output_cls: type[GroundedAnswer] = GroundedAnswer,
+        renderer: Renderer | None = None,
+        system_prompt: str | None = None,
+        text_qa_template: BasePromptTemplate | None = None,
+        question_position: QuestionPosition = "after",
+        on_invalid_ids: InvalidIdPolicy = "drop",
+        max_retries: int = 1,
+        refusal_text: RefusalText | None = None,
+        language: Language = "en",
+        on_error: OnError = "refuse",
+        timeout: float | None = 60.0,
+        num_output: int = 1024,
+        detect_truncation: bool = True,
+        max_answer_chars: int = 16_000,
+        url_for: UrlFor | None = None,
+        keys: MetadataKeys = DEFAULT_KEYS,
+        counter: TokenCounter | None = None,
+        structured_output: StructuredOutput = "auto",
+        inline_citations: bool = True,
+        callback_manager: CallbackManager | None = None,
+    ) -> None:
+        # The base constructor is not called: it resolves the LLM and asks it for its metadata, over the network.
+        self._chosen_llm = llm
+        self._callback_manager = callback_manager or Settings.callback_manager
+        self._streaming = False
+        self._output_cls = output_cls
+        self._keys = keys
+        self._counter = counter
+        self._options = Options(
+            output_cls=output_cls,
+            renderer=XmlRenderer() if renderer is None else renderer,
+            system_prompt=SYSTEM_PROMPT if system_prompt is None else system_prompt,
+            question_position=question_position,
+            on_invalid_ids=on_invalid_ids,
+            max_retries=max_retries,
+            refusal_text=refusal_text,
+            language=language,
+            on_error=on_error,
+            timeout=timeout,
+            num_output=num_output,
+            detect_truncation=detect_truncation,
+            max_answer_chars=max_answer_chars,
+            url_for=url_for,
+            structured_output=structured_output,
+            inline_citations=inline_citations,
+        )
+        self._template: BasePromptTemplate = PromptTemplate(question_template(question_position))
+        if text_qa_template is not None:
+            self._update_prompts({_TEMPLATE_KEY: text_qa_template})
+
+    # What LlamaIndex's base class and prompt mixin need.
+
+    @property
+    def _llm(self) -> LLM:  # type: ignore[override] # pyright: ignore[reportIncompatibleVariableOverride] - looked up late
+        return Settings.llm if self._chosen_llm is None else self._chosen_llm
+
+    @property
+    def callback_manager(self) -> CallbackManager:
+        """LlamaIndex's callback manager."""
+        return self._callback_manager
+
+    @callback_manager.setter
+    def callback_manager(self, callback_manager: CallbackManager) -> None:
+        # The base class sets it on the LLM too, which other engines share.
+        self._callback_manager = callback_manager
+
+    def _get_prompts(self) -> dict[str, BasePromptTemplate]:
+        return {_TEMPLATE_KEY: self._template}
+
+    def _update_prompts(self, prompts: dict[str, BasePromptTemplate]) -> None:
+        if _TEMPLATE_KEY in prompts:
+            check_template(prompts[_TEMPLATE_KEY])
+            self._template = prompts[_TEMPLATE_KEY]
+
+    # What a token budget asks.
+
+    @property
+    def renderer(self) -> Renderer:
+        """How sources are rendered."""
+        return self._options.renderer
+
+    @property
+    def counter(self) -> TokenCounter:
+        """How tokens are counted."""
+        return self._counter or TokenCounter.default()
+
+    @property
+    def num_output(self) -> int:
+        """Tokens that are kept free for the reply."""
+        return self._options.num_output
+
+    def context_window(self) -> int:
+        """Return the model's window in tokens; LlamaIndex's default where the model's server can not be asked."""
+        try:
+            return generate.window_of(self._llm)
+        except Exception as error:  # noqa: BLE001 - an outage is reported by the call that follows, not here
+            _logger.warning("the model's window is unknown (%s); %d is assumed", error, DEFAULT_CONTEXT_WINDOW)
+            return DEFAULT_CONTEXT_WINDOW
+
+    def frame_tokens(self, query: str, sizes: dict[tuple[str, str], int]) -> int:
+        """Count everything but the sources: system prompt, rules, question, envelope, schema."""
+        return self._parts().frame_tokens(query, sizes)
+
+    # The work.
+
+    def preview(self, query: str | QueryBundle, nodes: Sequence[NodeWithScore]) -> Plan:
+        """Show what would be sent, without calling the model: messages, sources, tokens, allowance, decisions.
+
+        Raises:
+            ValueError: For a blank question.
+        """
+        bundle = _bundle(query)
+        return self._plan(bundle, collect(nodes, bundle, self._keys, ends=False))
+
+    def synthesize(
+        self,
+        query: str | QueryBundle,
+        nodes: Sequence[NodeWithScore],
+        additional_source_nodes: Sequence[NodeWithScore] | None = None,
+        **response_kwargs: Any,
+    ) -> GroundedResponse:
+        """Answer from the nodes, or refuse.
+
+        Raises:
+            ValueError: For a blank question.
+            GenerationError: With ``on_error="raise"``, where the model gave no usable answer.
+        """
+        bundle = _bundle(query)
+        _refuse_options(response_kwargs)
+        _dispatcher.event(SynthesizeStartEvent(query=query))
+        payload = {EventPayload.QUERY_STR: bundle.query_str}
+        with self._callback_manager.event(CBEventType.SYNTHESIZE, payload=payload) as event:
+            run = self._run(bundle, nodes, additional_source_nodes or ())
+            deadline = generate.Deadline(self._options.timeout)
+            try:
+                call = next(run)
+                while True:
+                    call = run.send(generate.ask(self._llm, call, deadline))
+            except StopIteration as stop:
+                response: GroundedResponse = stop.value
+            event.on_end(payload={EventPayload.RESPONSE: response})
+        _dispatcher.event(SynthesizeEndEvent(query=query, response=response))
+        return response
+
+    async def asynthesize(
+        self,
+        query: str | QueryBundle,
+        nodes: Sequence[NodeWithScore],
+        additional_source_nodes: Sequence[NodeWithScore] | None = None,
+        **response_kwargs: Any,
+    ) -> GroundedResponse:
+        """Answer from the nodes, or refuse; see `synthesize`. A cancellation reaches the model."""
+        bundle = _bundle(query)
+        _refuse_options(response_kwargs)
+        _dispatcher.event(SynthesizeStartEvent(query=query))
+        payload = {EventPayload.QUERY_STR: bundle.query_str}
+        with self._callback_manager.event(CBEventType.SYNTHESIZE, payload=payload) as event:
+            run = self._run(bundle, nodes, additional_source_nodes or ())
+            deadline = generate.Deadline(self._options.timeout)
+            try:
+                call = next(run)
+                while True:
+                    call = run.send(await generate.ask_async(self._llm, call, deadline))
+            except StopIteration as stop:
+                response: GroundedResponse = stop.value
+            event.on_end(payload={EventPayload.RESPONSE: response})
+        _dispatcher.event(SynthesizeEndEvent(query=query, response=response))
+        return response
+
+    def get_response(self, query_str: str, text_chunks: Sequence[str], **response_kwargs: Any) -> str:
+        """Answer from bare texts, as LlamaIndex's interface asks; citations need `synthesize`."""
+        return str(self.synthesize(query_str, _as_nodes(text_chunks), **response_kwargs))
+
+    async def aget_response(self, query_str: str, text_chunks: Sequence[str], **response_kwargs: Any) -> str:
+        """Answer from bare texts; see `get_response`."""
+        return str(await self.asynthesize(query_str, _as_nodes(text_chunks), **response_kwargs))
+
+    def _run(
+        self, bundle: QueryBundle, nodes: Sequence[NodeWithScore], additional: Sequence[NodeWithScore]
+    ) -> Generator[generate.Call, generate.Reply | generate.Fault, GroundedResponse]:
+        """Plan, talk, respond: the whole of a query but the calls themselves."""
+        started = time.perf_counter()
+        evidence = collect(nodes, bundle, self._keys)
+        plan = self._plan(bundle, evidence)
+        outcome = None if plan.refusal else (yield from converse(plan, self._policy()))
+        if outcome is not None:
+            self._report(outcome)
+        result = build_result(
+            plan,
+            outcome,
+            words=self._words,
+            elapsed_ms=round((time.perf_counter() - started) * 1000, 3),
+            fingerprint=self._fingerprint(evidence),
+        )
+        emit(lambda: GroundedEndEvent(audit=result.audit()))
+        return build_response(result, plan, additional, outcome.answer if outcome else None)
+
+    def _plan(self, bundle: QueryBundle, evidence: Evidence) -> Plan:
+        return make_plan(
+            bundle.query_str,
+            evidence,
+            self._parts,
+            window=self.context_window,
+            num_output=self._options.num_output,
+            url_for=self._options.url_for,
+        )
+
+    def _parts(self) -> PromptParts:
+        llm = self._llm
+        return PromptParts(
+            template=self._template,
+            system_prompt=self._options.system_prompt,
+            model_prompt=llm.system_prompt,
+            renderer=self._options.renderer,
+            counter=self.counter,
+            output_cls=self._options.output_cls,
+            schema_in_prompt=self._options.structured_output == "prompt" or not generate.is_ollama(llm),
+        )
+
+    def _policy(self) -> Policy:
+        options = self._options
+        return Policy(
+            output_cls=options.output_cls,
+            on_invalid_ids=options.on_invalid_ids,
+            max_retries=options.max_retries,
+            inline_citations=options.inline_citations,
+            max_answer_chars=options.max_answer_chars,
+            num_output=options.num_output,
+            detect_truncation=options.detect_truncation,
+            enforce_schema=options.structured_output == "auto",
+            count=self.counter.count,
+        )
+
+    def _words(self, refusal: Refusal) -> str:
+        return refusal_words(refusal, self._options.refusal_text, self._options.language)
+
+    def _report(self, outcome: Outcome) -> None:
+        """Log what went wrong outside of the evidence, and raise it where that is wanted."""
+        refusal = outcome.refusal
+        if refusal is None or refusal.reason not in _ERRORS:
+            return
+        _logger.error("no answer, %s: %s", refusal.reason, refusal.detail, exc_info=outcome.error)
+        if self._options.on_error == "raise":
+            retryable = refusal.reason is not RefusalReason.invalid_output
+            message = f"{refusal.reason}: {refusal.detail}"
+            raise GenerationError(message, reason=refusal.reason, retryable=retryable) from outcome.error
+
+    def _fingerprint(self, evidence: Evidence) -> str:
+        template = str(self._template.get_template())
+        return fingerprint(self._options, evidence.trail.stages, template=template, keys=self._keys.model_dump())
+
+
+def _bundle(query: str | QueryBundle) -> QueryBundle:
+    bundle = QueryBundle(query) if isinstance(query, str) else query
+    if not bundle.query_str.strip():
+        raise ValueError("the question is blank")
+    return bundle
+
+
+def _refuse_options(options: dict[str, Any]) -> None:
+    if options:
+        msg = f"unknown options for one query: {', '.join(sorted(options))}; set them on the CitingSynthesizer"
+        raise TypeError(msg)
+
+
+def _as_nodes(texts: Sequence[str]) -> list[NodeWithScore]:
+    return [NodeWithScore(node=TextNode(text=text)) for text in texts]

@@ -1,0 +1,81 @@
+"""Decide what of a reply may be shown: pure functions, no I/O.
+
+A key that names no source never becomes a citation. Citations follow the ``sources`` field; valid keys that stand only in
+the text are appended, but they do not rescue an answer whose ``sources`` are empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from llama_index_grounded.rendering import clean
+from llama_index_grounded.schema import RefusalReason, Verdict
+from llama_index_grounded.synthesis.answer import GroundedAnswer
+from llama_index_grounded.synthesis.cleaner import clean_answer
+from llama_index_grounded.synthesis.keys import resolve_ids
+
+__all__ = ["InvalidIdPolicy", "Judgement", "judge"]
+
+InvalidIdPolicy = Literal["drop", "refuse", "retry"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """What became of one reply."""
+
+    verdict: Verdict
+    text: str
+    """The cleaned answer."""
+    cited: tuple[str, ...]
+    """Valid keys, in citation order."""
+    invalid: tuple[str, ...]
+    """Ids that name no source, as the model wrote them."""
+    refusal: RefusalReason | None = None
+    detail: str = ""
+    """Why it is refused; holds nothing that the model wrote."""
+    ask_again: bool = False
+    """True where another reply could mend it."""
+
+
+def judge(
+    answer: GroundedAnswer,
+    keys: Sequence[str],
+    *,
+    on_invalid_ids: InvalidIdPolicy = "drop",
+    inline_citations: bool = True,
+    max_answer_chars: int = 16_000,
+) -> Judgement:
+    """Judge one parsed reply against the keys that were in the prompt."""
+    valid, unknown = resolve_ids(answer.sources, keys)
+    cleaned = clean_answer(answer.answer, keys, inline_citations=inline_citations)
+    text = clean(cleaned.text).strip()
+    cited = tuple(dict.fromkeys([*valid, *cleaned.keys]))
+    invalid = tuple(dict.fromkeys([*unknown, *cleaned.unknown]))
+
+    def refused(reason: RefusalReason, detail: str, *, ask_again: bool = False) -> Judgement:
+        return Judgement(
+            verdict=answer.verdict,
+            text=text,
+            cited=cited,
+            invalid=invalid,
+            refusal=reason,
+            detail=detail,
+            ask_again=ask_again,
+        )
+
+    if not answer.answerable:
+        return refused(RefusalReason.not_in_sources, "the model finds no answer in the sources")
+    if invalid and on_invalid_ids == "retry":
+        return refused(RefusalReason.invalid_citation, "it cites a source that does not exist", ask_again=True)
+    if invalid and on_invalid_ids == "refuse":
+        return refused(RefusalReason.invalid_citation, "the answer cites a source that does not exist")
+    if not valid:
+        return refused(RefusalReason.no_valid_citation, "the answer names no source that was shown")
+    if not text:
+        return refused(RefusalReason.invalid_output, "the answer is blank", ask_again=True)
+    if len(text) > max_answer_chars:
+        detail = f"the answer has {len(text)} characters, more than {max_answer_chars}"
+        return refused(RefusalReason.answer_too_long, detail)
+    return Judgement(verdict=answer.verdict, text=text, cited=cited, invalid=invalid)
