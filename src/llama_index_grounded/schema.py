@@ -22,8 +22,12 @@ __all__ = [
     "GroundedResult",
     "Refusal",
     "RefusalReason",
+    "ResultEvent",
     "SourceRef",
+    "SourcesEvent",
     "Span",
+    "StreamEvent",
+    "TextEvent",
     "Usage",
     "Verdict",
 ]
@@ -246,3 +250,27 @@ class GroundedResult(Record):
             "elapsed_ms": self.elapsed_ms,
             "llm_calls": self.llm_calls,
         }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourcesEvent:
+    """The sources of an answer, before the model is called."""
+
+    sources: tuple[SourceRef, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextEvent:
+    """The next part of the answer or of the refusal text. All parts together are `GroundedResult.answer`."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultEvent:
+    """The end: everything about the answer."""
+
+    grounded: GroundedResult
+
+
+StreamEvent = SourcesEvent | TextEvent | ResultEvent

@@ -1,9 +1,9 @@
 """What the model is asked for, and how its reply is read.
 
-The rule for a reply, in one piece: a byte order mark and one leading ``<think>…</think>`` block are dropped; the answer is
-the JSON object that begins at the first ``{``; everything before it (prose, a code fence) and after it is ignored, unless
-another ``{`` follows, since two objects are no answer. No key may stand twice, no field may be missing, unknown or
-empty by default, and an object that breaks off is never completed.
+The rule for a reply, in one piece: a byte order mark and one leading ``<think>…</think>`` block are dropped; the answer
+is the JSON object that begins at the first ``{``; everything before it (prose, a code fence) and after it is ignored,
+unless another ``{`` follows, since two objects are no answer. No key may stand twice, no field may be missing, unknown
+or empty by default, and an object that breaks off is never completed.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.schema import Verdict
 from llama_index_grounded.synthesis.keys import normalise_ids
 
@@ -22,6 +23,8 @@ __all__ = ["GroundedAnswer", "InvalidReplyError", "read_reply", "schema_of"]
 _THINKING = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
 _OPEN_THINKING = re.compile(r"\s*<think>")
 _MOST_NAMED_FAULTS = 3
+_LONGEST_NAME = 40
+"""What is longer is prose, not the name of a field."""
 
 
 class GroundedAnswer(BaseModel):
@@ -115,27 +118,41 @@ def _faults(error: ValidationError) -> str:
 
 
 def _known(part: str | int) -> str:
-    return str(part) if isinstance(part, int) or part.isidentifier() and len(part) < 40 else "(field)"  # noqa: PLR2004 - longer names are prose
+    short = isinstance(part, int) or (part.isidentifier() and len(part) < _LONGEST_NAME)
+    return str(part) if short else "(field)"
 
 
 def schema_of(output_cls: type[BaseModel]) -> dict[str, Any]:
-    """Return the JSON schema of an answer class with its definitions written out, as grammars of local servers want it."""
+    """Return the JSON schema of an answer class with its definitions written out, as grammars of local servers want it.
+
+    Titles and the class's own docstring are left out: they are for programmers.
+
+    Raises:
+        ConfigurationError: If the class holds itself.
+    """
     schema = output_cls.model_json_schema()
     definitions: dict[str, Any] = schema.pop("$defs", {})
-    return cast("dict[str, Any]", _inline(schema, definitions, ()))
+    written = cast("dict[str, Any]", _inline(schema, definitions, ()))
+    written.pop("description", None)
+    return written
 
 
 def _inline(part: Any, definitions: dict[str, Any], above: tuple[str, ...]) -> Any:
     if isinstance(part, list):
-        return [_inline(item, definitions, above) for item in cast("list[Any]", part)]
+        return [_inline(item, definitions, above) for item in part]  # pyright: ignore[reportUnknownVariableType]
     if not isinstance(part, dict):
         return part
     fields = cast("dict[str, Any]", part)
     name = str(fields.get("$ref", "")).removeprefix("#/$defs/")
     if name in above:
         msg = f"the answer class holds itself ({name}); a recursive schema can not be sent"
-        raise ValueError(msg)
+        raise ConfigurationError(msg)
     if name in definitions:
         rest = {key: value for key, value in fields.items() if key != "$ref"}
         return _inline({**definitions[name], **rest}, definitions, (*above, name))
-    return {key: _inline(value, definitions, above) for key, value in fields.items()}
+    # A property may be called "title"; a title of a schema is a text.
+    return {
+        key: _inline(value, definitions, above)
+        for key, value in fields.items()
+        if not (key == "title" and isinstance(value, str))
+    }

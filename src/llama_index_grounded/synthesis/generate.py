@@ -1,28 +1,30 @@
 """The one place that calls an LLM for an answer: one call out, one reply or fault back, sync and async.
 
 Every call is streamed, also where nobody watches, so that the clock can be looked at between chunks and a model that is
-no longer wanted can be stopped. Nothing of the caller's LLM is changed: options that LlamaIndex only takes on the object
-go onto a shallow copy.
+no longer wanted can be stopped. Nothing of the caller's LLM is changed: options that LlamaIndex only takes on the
+object go onto a shallow copy.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import sys
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncGenerator, Awaitable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from llama_index_grounded.schema import RefusalReason
+from llama_index_grounded.synthesis.reply import Collector, Reply
 
 if TYPE_CHECKING:
     from llama_index.core.base.llms.types import ChatMessage, ChatResponse
     from llama_index.core.llms import LLM
 
-__all__ = ["Call", "Deadline", "Fault", "Reply", "ask", "ask_async", "is_ollama", "window_of"]
+__all__ = ["AsyncModelStream", "Call", "Deadline", "Fault", "ModelStream", "is_ollama", "window_of"]
 
-_LENGTH_REASONS = frozenset({"length", "max_tokens"})
+T = TypeVar("T")
 _CLOCK_STEP = 0.02
 """Seconds by which a timer may fire too early."""
 _OLLAMA_MODULE = "llama_index.llms.ollama"
@@ -37,20 +39,6 @@ class Call:
     """Most tokens of the reply."""
     schema: Mapping[str, Any] | None
     """JSON schema of the reply, for servers that enforce one; None to leave it to the prompt."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
-    """What came back."""
-
-    text: str
-    prompt_tokens: int | None = None
-    """As reported, cached ones included; None where the provider does not say."""
-    completion_tokens: int | None = None
-    cut_off: bool = False
-    """True where the model stopped because of the output limit."""
-    only_thinking: bool = False
-    """True where the text is empty and the model wrote something into its thinking."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,35 +69,70 @@ class Deadline:
             raise TimeoutError(msg)
 
 
-def ask(llm: LLM, call: Call, deadline: Deadline) -> Reply | Fault:
-    """Make one call and wait for the whole reply."""
-    try:
-        deadline.check()
-        collector = _Collector()
-        with contextlib.closing(_stream(llm, call, deadline)) as chunks:
-            for chunk in chunks:
-                collector.add(chunk)
-                deadline.check()
-        return collector.reply()
-    except Exception as error:  # noqa: BLE001 - providers raise anything; the caller decides what becomes of it
-        return _fault(error, deadline)
+class ModelStream:
+    """One call in progress: its pieces, then the whole reply. A fault is returned, not raised."""
+
+    def __init__(self, llm: LLM, call: Call, deadline: Deadline) -> None:
+        self._deadline = deadline
+        self._collector = Collector()
+        self._chunks = _stream(llm, call, deadline)
+
+    def next(self) -> str | Reply | Fault:
+        """Return the next piece, or how the call ended."""
+        try:
+            self._deadline.check()
+            chunk = next(self._chunks, None)
+        except Exception as error:  # noqa: BLE001 - providers raise anything; the caller decides what becomes of it
+            self.close()
+            return _fault(error, self._deadline)
+        return self._collector.reply() if chunk is None else self._collector.add(chunk)
+
+    def stop(self) -> Reply:
+        """Stop the model and return what has come so far."""
+        self.close()
+        return self._collector.reply()
+
+    def close(self) -> None:
+        """Stop the model."""
+        self._chunks.close()
 
 
-async def ask_async(llm: LLM, call: Call, deadline: Deadline) -> Reply | Fault:
-    """Make one call and wait for the whole reply; at the deadline the call is cancelled."""
-    try:
-        deadline.check()
-        return await asyncio.wait_for(_collect(llm, call), deadline.left)
-    except Exception as error:  # noqa: BLE001 - as above; a cancellation is no Exception and passes
-        return _fault(error, deadline)
+class AsyncModelStream:
+    """The async twin of `ModelStream`; at the deadline the call is cancelled."""
+
+    def __init__(self, llm: LLM, call: Call, deadline: Deadline) -> None:
+        self._deadline = deadline
+        self._collector = Collector()
+        self._chunks = _stream_async(llm, call)
+
+    async def next(self) -> str | Reply | Fault:
+        """Return the next piece, or how the call ended."""
+        try:
+            self._deadline.check()
+            chunk = await _within(anext(self._chunks, None), self._deadline.left)
+        except Exception as error:  # noqa: BLE001 - as above; a cancellation is no Exception and passes
+            await self.close()
+            return _fault(error, self._deadline)
+        return self._collector.reply() if chunk is None else self._collector.add(chunk)
+
+    async def stop(self) -> Reply:
+        """Stop the model and return what has come so far."""
+        await self.close()
+        return self._collector.reply()
+
+    async def close(self) -> None:
+        """Stop the model."""
+        await self._chunks.aclose()
 
 
-async def _collect(llm: LLM, call: Call) -> Reply:
-    collector = _Collector()
-    async with contextlib.aclosing(_stream_async(llm, call)) as chunks:
-        async for chunk in chunks:
-            collector.add(chunk)
-    return collector.reply()
+async def _within(step: Awaitable[T], seconds: float | None) -> T:
+    """Wait for one step, at most so long."""
+    if seconds is None:
+        return await step
+    if sys.version_info >= (3, 11):
+        async with asyncio.timeout(seconds):
+            return await step
+    return await asyncio.wait_for(step, seconds)
 
 
 def _stream(llm: LLM, call: Call, deadline: Deadline) -> Generator[ChatResponse, None, None]:
@@ -176,98 +199,31 @@ def _prepare(llm: LLM, call: Call) -> tuple[LLM, dict[str, Any]]:
     """Return the LLM to call and the options of the call. The caller's LLM stays as it is."""
     if is_ollama(llm):
         limits = {**getattr(llm, "additional_kwargs", {}), "num_predict": call.num_output}
-        return llm.model_copy(update={"additional_kwargs": limits}), {} if call.schema is None else {"format": dict(call.schema)}
+        schema = {} if call.schema is None else {"format": dict(call.schema)}
+        return llm.model_copy(update={"additional_kwargs": limits}), schema
     return llm, {"max_tokens": call.num_output} if "max_tokens" in type(llm).model_fields else {}
 
 
 def _share_or_shorten_client(llm: Any, prepared: Any, deadline: Deadline) -> None:
     """Use the LLM's own connection pool, unless it would wait for longer than the deadline allows."""
     left = deadline.left
-    if left is not None and (llm.request_timeout is None or left < llm.request_timeout) and llm._client is None:
+    if left is not None and (llm.request_timeout is None or left < llm.request_timeout) and llm._client is None:  # noqa: SLF001 - see below
         prepared.request_timeout = left
     else:
-        prepared._client = llm.client
+        prepared._client = llm.client  # noqa: SLF001 - the copy would open a pool of its own for each call
 
 
 @contextlib.asynccontextmanager
-async def _own_async_client(llm: Any, prepared: Any) -> AsyncIterator[None]:
+async def _own_async_client(llm: Any, prepared: Any) -> AsyncGenerator[None, None]:
     """Give each call a client of its own: one client can not serve several event loops."""
-    if not is_ollama(llm) or llm._async_client is not None:
+    if not is_ollama(llm) or llm._async_client is not None:  # noqa: SLF001 - there is no public place for a client
         yield
         return
     try:
         yield
     finally:
-        if prepared._async_client is not None:
-            await prepared._async_client.close()
-
-
-@dataclass(slots=True)
-class _Collector:
-    """Adds up the chunks of one reply."""
-
-    parts: list[str] = field(default_factory=list[str])
-    last: ChatResponse | None = None
-    thought: bool = False
-    usage: tuple[int | None, int | None] = (None, None)
-    cut_off: bool = False
-
-    def add(self, chunk: ChatResponse) -> None:
-        self.parts.append(chunk.delta or "")
-        self.last = chunk
-        self.thought = self.thought or bool(chunk.additional_kwargs.get("thinking_delta"))
-        reported = _usage(chunk)
-        if reported != (None, None):
-            self.usage = reported
-        self.cut_off = self.cut_off or _cut_off(chunk)
-
-    def reply(self) -> Reply:
-        text = "".join(self.parts)
-        if not text and self.last is not None:
-            text = self.last.message.content or ""
-        return Reply(
-            text=text,
-            prompt_tokens=self.usage[0],
-            completion_tokens=self.usage[1],
-            cut_off=self.cut_off,
-            only_thinking=self.thought and not text.strip(),
-        )
-
-
-def _as_mapping(value: object) -> Mapping[str, Any]:
-    if isinstance(value, Mapping):
-        return value
-    dump = getattr(value, "model_dump", None)
-    return dump() if callable(dump) else {}
-
-
-def _usage(chunk: ChatResponse) -> tuple[int | None, int | None]:
-    """Read the reported tokens where the providers of LlamaIndex put them."""
-    raw = _as_mapping(chunk.raw)
-    for place in (_as_mapping(raw.get("usage")), chunk.additional_kwargs, raw):
-        prompt = _first_count(place, "prompt_tokens", "input_tokens", "prompt_eval_count")
-        completion = _first_count(place, "completion_tokens", "output_tokens", "eval_count")
-        if prompt is not None and "prompt_tokens" not in place:
-            # Cache hits that are reported beside the input, not in it, would look like a prompt that was cut.
-            cached = ("cache_read_input_tokens", "cache_creation_input_tokens")
-            prompt += sum(_first_count(place, name) or 0 for name in cached)
-        if prompt is not None or completion is not None:
-            return prompt, completion
-    return None, None
-
-
-def _first_count(usage: Mapping[str, Any], *names: str) -> int | None:
-    values = (usage.get(name) for name in names)
-    return next((value for value in values if isinstance(value, int) and not isinstance(value, bool)), None)
-
-
-def _cut_off(chunk: ChatResponse) -> bool:
-    raw = _as_mapping(chunk.raw)
-    reasons = [raw.get("done_reason"), raw.get("finish_reason"), raw.get("stop_reason")]
-    choices = raw.get("choices")
-    if isinstance(choices, list) and choices:
-        reasons.append(_as_mapping(choices[0]).get("finish_reason"))
-    return any(reason in _LENGTH_REASONS for reason in reasons if isinstance(reason, str))
+        if prepared._async_client is not None:  # noqa: SLF001 - as above
+            await prepared._async_client.close()  # noqa: SLF001 - as above
 
 
 def _fault(error: Exception, deadline: Deadline) -> Fault:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Callable
-from typing import Union
 from urllib.parse import quote, urlsplit
 
 from llama_index_grounded.errors import ConfigurationError
@@ -14,7 +13,7 @@ from llama_index_grounded.schema import SourceRef
 
 __all__ = ["UrlFor", "check_url_for", "safe_url", "with_url"]
 
-UrlFor = Union[str, Callable[[SourceRef], Union[str, None]]]
+UrlFor = str | Callable[[SourceRef], str | None]
 
 _SCHEMES = frozenset({"", "http", "https", "mailto"})
 _UNSAFE = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029\\<>\"]")

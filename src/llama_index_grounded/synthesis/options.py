@@ -69,14 +69,14 @@ class Options:
 def fingerprint(options: Options, stages: Iterable[Stage], **more: Any) -> str:
     """Hash the configuration: two answers with one fingerprint were made under the same options."""
     written = {field.name: _written(getattr(options, field.name)) for field in fields(options)}
-    chain = [
-        [stage.class_name(), {name: _written(getattr(stage, name)) for name in type(stage).model_fields}]
-        for stage in stages
-    ]
-    for _, settings in chain:
-        settings.pop("callback_manager")
+    chain = [(stage.class_name(), _settings(stage)) for stage in stages]
     text = json.dumps([written, chain, more], sort_keys=True, default=repr)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _settings(stage: Stage) -> dict[str, Any]:
+    names = type(stage).model_fields.keys() - {"callback_manager"}
+    return {name: _written(getattr(stage, name)) for name in names}
 
 
 def _written(value: Any) -> Any:

@@ -17,7 +17,7 @@ from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.evidence import identity, included_text, mark_of, with_text
 from llama_index_grounded.rendering import Renderer, Rendering, clean
 from llama_index_grounded.rendering.renderer import size_of
-from llama_index_grounded.schema import Decision, Refusal, RefusalReason, SourceRef
+from llama_index_grounded.schema import Action, Decision, Refusal, RefusalReason, SourceRef
 from llama_index_grounded.synthesis.answer import GroundedAnswer, schema_of
 from llama_index_grounded.synthesis.links import UrlFor, with_url
 from llama_index_grounded.synthesis.prompts import envelope
@@ -199,13 +199,15 @@ def _cleaned(rendering: Rendering, nodes: Sequence[NodeWithScore]) -> list[Decis
     ]
 
 
-def _decision(scored: NodeWithScore, reason: str, **fields: Any) -> Decision:
+def _decision(scored: NodeWithScore, reason: str, *, action: Action = "dropped", **numbers: float) -> Decision:
     return Decision(
-        **{"action": "dropped", **fields},
         stage=STAGE,
+        action=action,
         node_id=scored.node.node_id,
         document_id=identity(scored.node).document_id,
         reason=reason,
+        value=numbers.get("value"),
+        limit=numbers.get("limit"),
     )
 
 

@@ -33,7 +33,9 @@ You answer questions from numbered sources and from nothing else.
 - Answer in the language of the question, briefly."""
 
 _RULE = "Use only these sources and cite them by their keys, as in [S1]."
-_RULE_AGAIN = "Answer from the sources above only. Cite them by their keys; a key that stands above no text does not exist."
+_RULE_AGAIN = (
+    "Answer from the sources above only. Cite them by their keys; a key that stands above no text does not exist."
+)
 
 _TEMPLATES: dict[QuestionPosition, str] = {
     "after": f"{_RULE}\n\n{{context_str}}{_RULE_AGAIN}\n\nQuestion: {{query_str}}",

@@ -128,9 +128,9 @@ def _warn_without_effect(options: dict[str, Any]) -> None:
         if name in _WITHOUT_EFFECT:
             options.pop(name)
             warnings.warn(f"{name} has no effect: {_WITHOUT_EFFECT[name]}", UserWarning, stacklevel=3)
-    for name in ("streaming", "multimodal"):
-        if options.get(name) is False:
-            options.pop(name)
+    if not options.pop("multimodal", False):
+        return
+    raise ConfigurationError("multimodal synthesis is not offered: sources are text")
 
 
 def _retriever(index: BaseIndex[Any] | None, options: dict[str, Any]) -> BaseRetriever:
@@ -142,11 +142,12 @@ def _retriever(index: BaseIndex[Any] | None, options: dict[str, Any]) -> BaseRet
         name
         for base in type(retriever).__mro__
         if "__init__" in base.__dict__
-        for name, parameter in inspect.signature(base.__init__).parameters.items()
+        for name, parameter in inspect.signature(base).parameters.items()
         if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
     }
     unknown = sorted(set(options) - known)
     if unknown:
-        msg = f"unknown options: {', '.join(unknown)}; {type(retriever).__name__} takes {', '.join(sorted(known - {'self', 'index'}))}"
+        takes = ", ".join(sorted(known - {"index"}))
+        msg = f"unknown options: {', '.join(unknown)}; {type(retriever).__name__} takes {takes}"
         raise TypeError(msg)
     return retriever

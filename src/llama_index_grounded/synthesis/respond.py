@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Union
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
 
 from llama_index.core.base.response.schema import Response
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GroundedResponse", "RefusalText", "build_response", "build_result", "check_refusal_text", "refusal_words"]
 
-RefusalText = Union[str, Mapping[str, str], Callable[[Refusal], str]]
+RefusalText = str | Mapping[str, str] | Callable[[Refusal], str]
 
 
 @dataclass
@@ -33,36 +33,30 @@ class GroundedResponse(Response):
     text; ``metadata`` is LlamaIndex's mapping plus ``"grounded"``, JSON-ready.
     """
 
-    grounded: GroundedResult | None = None
-    """Everything: verdict, sources, refusal, usage, decisions. Never None on a response of this package."""
+    grounded: GroundedResult = field(kw_only=True)
+    """Everything: verdict, sources, refusal, usage, decisions."""
     parsed: GroundedAnswer | None = None
     """The model's accepted reply, with the fields that your own subclass adds; None for a refusal."""
 
     @property
     def answerable(self) -> bool:
         """True where there is an answer."""
-        return self._result.answerable
+        return self.grounded.answerable
 
     @property
     def verdict(self) -> Verdict | None:
         """The model's verdict; None where no valid answer came from a model."""
-        return self._result.verdict
+        return self.grounded.verdict
 
     @property
     def citations(self) -> tuple[Citation, ...]:
         """The valid citations, in the order of the answer's sources; none for a refusal."""
-        return self._result.citations
+        return self.grounded.citations
 
     @property
     def refusal(self) -> Refusal | None:
         """Why there is no answer; None where there is one."""
-        return self._result.refusal
-
-    @property
-    def _result(self) -> GroundedResult:
-        if self.grounded is None:
-            raise ConfigurationError("this GroundedResponse was made without a GroundedResult")
-        return self.grounded
+        return self.grounded.refusal
 
 
 def check_refusal_text(refusal_text: RefusalText | None, language: str) -> None:
@@ -71,7 +65,8 @@ def check_refusal_text(refusal_text: RefusalText | None, language: str) -> None:
         msg = f"language must be one of {sorted(REFUSAL_TEXTS)}, not {language!r}; refusal_text takes any other"
         raise ConfigurationError(msg)
     if isinstance(refusal_text, Mapping):
-        unknown = [str(reason) for reason in refusal_text if reason not in list(RefusalReason)]
+        texts = cast("Mapping[str, str]", refusal_text)
+        unknown = [str(reason) for reason in texts if reason not in list(RefusalReason)]
         if unknown:
             msg = f"refusal_text names unknown reasons: {', '.join(unknown)}"
             raise ConfigurationError(msg)
@@ -85,7 +80,7 @@ def refusal_words(refusal: Refusal, refusal_text: RefusalText | None, language: 
     if isinstance(refusal_text, str):
         return refusal_text
     if isinstance(refusal_text, Mapping):
-        return refusal_text.get(refusal.reason, built_in)
+        return cast("Mapping[str, str]", refusal_text).get(refusal.reason, built_in)
     return refusal_text(refusal)
 
 
@@ -102,7 +97,7 @@ def build_result(
     shared: dict[str, Any] = {
         "answerable": refusal is None,
         "verdict": judgement.verdict if judgement and (refusal is None or said_no) else None,
-        "answer": words(refusal) if refusal else (judgement.text if judgement else ""),
+        "answer": _text(refusal, outcome, words),
         "citations": tuple(Citation.of(by_key[key]) for key in cited),
         "sources": sources,
         "invalid_source_ids": judgement.invalid if judgement else (),
@@ -121,6 +116,13 @@ def build_result(
         llm_calls=outcome.calls,
         raw_output=outcome.raw_output,
     )
+
+
+def _text(refusal: Refusal | None, outcome: Outcome | None, words: Callable[[Refusal], str]) -> str:
+    """Return what is shown; what was shown already stands, whatever came after it."""
+    if refusal is None:
+        return outcome.judgement.text if outcome and outcome.judgement else ""
+    return (outcome.shown if outcome else "") or words(refusal)
 
 
 def build_response(

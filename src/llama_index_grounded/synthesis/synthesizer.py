@@ -2,57 +2,50 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
-import time
 from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
-import llama_index.core.instrumentation as instrument
 from llama_index.core import Settings
 from llama_index.core.callbacks.schema import CBEventType, EventPayload
 from llama_index.core.constants import DEFAULT_CONTEXT_WINDOW
-from llama_index.core.instrumentation.events.synthesis import SynthesizeEndEvent, SynthesizeStartEvent
+from llama_index.core.instrumentation import get_dispatcher  # pyright: ignore[reportPrivateImportUsage] - its own name
+from llama_index.core.instrumentation.events.synthesis import SynthesizeStartEvent
 from llama_index.core.prompts import PromptTemplate
 from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
-from llama_index_grounded.errors import GenerationError
-from llama_index_grounded.events import GroundedEndEvent, emit
 from llama_index_grounded.evidence import DEFAULT_KEYS, MetadataKeys
 from llama_index_grounded.rendering import Renderer, XmlRenderer
-from llama_index_grounded.schema import Refusal, RefusalReason
 from llama_index_grounded.selection.trail import Evidence, collect
 from llama_index_grounded.synthesis import generate
 from llama_index_grounded.synthesis.answer import GroundedAnswer
-from llama_index_grounded.synthesis.conversation import Outcome, Policy, converse
+from llama_index_grounded.synthesis.conversation import Conversation, Policy
+from llama_index_grounded.synthesis.drive import drive, drive_async
 from llama_index_grounded.synthesis.options import OnError, Options, StructuredOutput, fingerprint
 from llama_index_grounded.synthesis.plan import Plan, PromptParts, check_template, make_plan
 from llama_index_grounded.synthesis.prompts import SYSTEM_PROMPT, Language, QuestionPosition, question_template
-from llama_index_grounded.synthesis.respond import (
-    GroundedResponse,
-    RefusalText,
-    build_response,
-    build_result,
-    refusal_words,
-)
+from llama_index_grounded.synthesis.respond import GroundedResponse, RefusalText, refusal_words
+from llama_index_grounded.synthesis.session import Session
+from llama_index_grounded.synthesis.streaming import AsyncGroundedStreamingResponse, GroundedStreamingResponse
 from llama_index_grounded.tokens import TokenCounter
 
 if TYPE_CHECKING:
     from llama_index.core.callbacks import CallbackManager
+    from llama_index.core.callbacks.base import EventContext
     from llama_index.core.llms import LLM
     from llama_index.core.prompts import BasePromptTemplate
 
+    from llama_index_grounded.schema import Refusal
     from llama_index_grounded.synthesis.links import UrlFor
     from llama_index_grounded.synthesis.validate import InvalidIdPolicy
 
 __all__ = ["CitingSynthesizer"]
 
 _logger = logging.getLogger(__name__)
-_dispatcher = instrument.get_dispatcher(__name__)
+_dispatcher = get_dispatcher(__name__)
 _TEMPLATE_KEY = "text_qa_template"
-_ERRORS = frozenset(
-    {RefusalReason.provider_error, RefusalReason.deadline_exceeded, RefusalReason.invalid_output}
-)
 
 
 class CitingSynthesizer(BaseSynthesizer):
@@ -85,6 +78,7 @@ class CitingSynthesizer(BaseSynthesizer):
         structured_output: ``"auto"`` hands the JSON schema to servers that enforce it (Ollama) and writes it into the
             prompt for others; ``"prompt"`` always writes it into the prompt.
         inline_citations: Keep ``[S1]`` markers in the answer.
+        streaming: Return a `GroundedStreamingResponse`, or its async twin.
         callback_manager: LlamaIndex's; by default that of ``Settings``.
 
     Raises:
@@ -98,7 +92,7 @@ class CitingSynthesizer(BaseSynthesizer):
         ('21 days [S1].', ['a'])
     """
 
-    def __init__(  # noqa: PLR0913 - the options of one public class, each by its name
+    def __init__(
         self,
         llm: LLM | None = None,
         *,
@@ -121,12 +115,13 @@ class CitingSynthesizer(BaseSynthesizer):
         counter: TokenCounter | None = None,
         structured_output: StructuredOutput = "auto",
         inline_citations: bool = True,
+        streaming: bool = False,
         callback_manager: CallbackManager | None = None,
     ) -> None:
         # The base constructor is not called: it resolves the LLM and asks it for its metadata, over the network.
         self._chosen_llm = llm
         self._callback_manager = callback_manager or Settings.callback_manager
-        self._streaming = False
+        self._streaming = streaming
         self._output_cls = output_cls
         self._keys = keys
         self._counter = counter
@@ -171,10 +166,10 @@ class CitingSynthesizer(BaseSynthesizer):
     def _get_prompts(self) -> dict[str, BasePromptTemplate]:
         return {_TEMPLATE_KEY: self._template}
 
-    def _update_prompts(self, prompts: dict[str, BasePromptTemplate]) -> None:
-        if _TEMPLATE_KEY in prompts:
-            check_template(prompts[_TEMPLATE_KEY])
-            self._template = prompts[_TEMPLATE_KEY]
+    def _update_prompts(self, prompts_dict: dict[str, BasePromptTemplate]) -> None:
+        if _TEMPLATE_KEY in prompts_dict:
+            check_template(prompts_dict[_TEMPLATE_KEY])
+            self._template = prompts_dict[_TEMPLATE_KEY]
 
     # What a token budget asks.
 
@@ -222,29 +217,20 @@ class CitingSynthesizer(BaseSynthesizer):
         nodes: Sequence[NodeWithScore],
         additional_source_nodes: Sequence[NodeWithScore] | None = None,
         **response_kwargs: Any,
-    ) -> GroundedResponse:
+    ) -> GroundedResponse | GroundedStreamingResponse:
         """Answer from the nodes, or refuse.
 
         Raises:
             ValueError: For a blank question.
             GenerationError: With ``on_error="raise"``, where the model gave no usable answer.
         """
-        bundle = _bundle(query)
-        _refuse_options(response_kwargs)
-        _dispatcher.event(SynthesizeStartEvent(query=query))
-        payload = {EventPayload.QUERY_STR: bundle.query_str}
-        with self._callback_manager.event(CBEventType.SYNTHESIZE, payload=payload) as event:
-            run = self._run(bundle, nodes, additional_source_nodes or ())
-            deadline = generate.Deadline(self._options.timeout)
-            try:
-                call = next(run)
-                while True:
-                    call = run.send(generate.ask(self._llm, call, deadline))
-            except StopIteration as stop:
-                response: GroundedResponse = stop.value
-            event.on_end(payload={EventPayload.RESPONSE: response})
-        _dispatcher.event(SynthesizeEndEvent(query=query, response=response))
-        return response
+        with self._begin(query, response_kwargs) as (bundle, event):
+            session = self._session(bundle, nodes, additional_source_nodes or ())
+            events = drive(session, self._model_for(session), self._options.timeout)
+            response = GroundedStreamingResponse(session, events)
+            result = response if self._streaming else response.get_response()
+            event.on_end(payload={EventPayload.RESPONSE: result})
+        return result
 
     async def asynthesize(
         self,
@@ -252,24 +238,15 @@ class CitingSynthesizer(BaseSynthesizer):
         nodes: Sequence[NodeWithScore],
         additional_source_nodes: Sequence[NodeWithScore] | None = None,
         **response_kwargs: Any,
-    ) -> GroundedResponse:
+    ) -> GroundedResponse | AsyncGroundedStreamingResponse:
         """Answer from the nodes, or refuse; see `synthesize`. A cancellation reaches the model."""
-        bundle = _bundle(query)
-        _refuse_options(response_kwargs)
-        _dispatcher.event(SynthesizeStartEvent(query=query))
-        payload = {EventPayload.QUERY_STR: bundle.query_str}
-        with self._callback_manager.event(CBEventType.SYNTHESIZE, payload=payload) as event:
-            run = self._run(bundle, nodes, additional_source_nodes or ())
-            deadline = generate.Deadline(self._options.timeout)
-            try:
-                call = next(run)
-                while True:
-                    call = run.send(await generate.ask_async(self._llm, call, deadline))
-            except StopIteration as stop:
-                response: GroundedResponse = stop.value
-            event.on_end(payload={EventPayload.RESPONSE: response})
-        _dispatcher.event(SynthesizeEndEvent(query=query, response=response))
-        return response
+        with self._begin(query, response_kwargs) as (bundle, event):
+            session = self._session(bundle, nodes, additional_source_nodes or ())
+            events = drive_async(session, self._model_for(session), self._options.timeout)
+            response = AsyncGroundedStreamingResponse(session, events)
+            result = response if self._streaming else await response.get_response()
+            event.on_end(payload={EventPayload.RESPONSE: result})
+        return result
 
     def get_response(self, query_str: str, text_chunks: Sequence[str], **response_kwargs: Any) -> str:
         """Answer from bare texts, as LlamaIndex's interface asks; citations need `synthesize`."""
@@ -279,25 +256,38 @@ class CitingSynthesizer(BaseSynthesizer):
         """Answer from bare texts; see `get_response`."""
         return str(await self.asynthesize(query_str, _as_nodes(text_chunks), **response_kwargs))
 
-    def _run(
+    @contextlib.contextmanager
+    def _begin(
+        self, query: str | QueryBundle, options: dict[str, Any]
+    ) -> Generator[tuple[QueryBundle, EventContext], None, None]:
+        bundle = _bundle(query)
+        if options:
+            msg = f"unknown options for one query: {', '.join(sorted(options))}; set them on the CitingSynthesizer"
+            raise TypeError(msg)
+        _dispatcher.event(SynthesizeStartEvent(query=query))
+        payload: dict[str, Any] = {EventPayload.QUERY_STR: bundle.query_str}
+        with self._callback_manager.event(CBEventType.SYNTHESIZE, payload=payload) as event:
+            yield bundle, event
+
+    def _session(
         self, bundle: QueryBundle, nodes: Sequence[NodeWithScore], additional: Sequence[NodeWithScore]
-    ) -> Generator[generate.Call, generate.Reply | generate.Fault, GroundedResponse]:
-        """Plan, talk, respond: the whole of a query but the calls themselves."""
-        started = time.perf_counter()
+    ) -> Session:
         evidence = collect(nodes, bundle, self._keys)
         plan = self._plan(bundle, evidence)
-        outcome = None if plan.refusal else (yield from converse(plan, self._policy()))
-        if outcome is not None:
-            self._report(outcome)
-        result = build_result(
-            plan,
-            outcome,
+        return Session(
+            query=bundle,
+            plan=plan,
+            conversation=Conversation(plan, self._policy(), live=self._streaming),
+            additional=additional,
             words=self._words,
-            elapsed_ms=round((time.perf_counter() - started) * 1000, 3),
             fingerprint=self._fingerprint(evidence),
+            raises=self._options.on_error == "raise",
+            live=self._streaming,
         )
-        emit(lambda: GroundedEndEvent(audit=result.audit()))
-        return build_response(result, plan, additional, outcome.answer if outcome else None)
+
+    def _model_for(self, session: Session) -> LLM | None:
+        """Look the model up only where it will be called."""
+        return None if session.plan.refusal else self._llm
 
     def _plan(self, bundle: QueryBundle, evidence: Evidence) -> Plan:
         return make_plan(
@@ -338,17 +328,6 @@ class CitingSynthesizer(BaseSynthesizer):
     def _words(self, refusal: Refusal) -> str:
         return refusal_words(refusal, self._options.refusal_text, self._options.language)
 
-    def _report(self, outcome: Outcome) -> None:
-        """Log what went wrong outside of the evidence, and raise it where that is wanted."""
-        refusal = outcome.refusal
-        if refusal is None or refusal.reason not in _ERRORS:
-            return
-        _logger.error("no answer, %s: %s", refusal.reason, refusal.detail, exc_info=outcome.error)
-        if self._options.on_error == "raise":
-            retryable = refusal.reason is not RefusalReason.invalid_output
-            message = f"{refusal.reason}: {refusal.detail}"
-            raise GenerationError(message, reason=refusal.reason, retryable=retryable) from outcome.error
-
     def _fingerprint(self, evidence: Evidence) -> str:
         template = str(self._template.get_template())
         return fingerprint(self._options, evidence.trail.stages, template=template, keys=self._keys.model_dump())
@@ -359,12 +338,6 @@ def _bundle(query: str | QueryBundle) -> QueryBundle:
     if not bundle.query_str.strip():
         raise ValueError("the question is blank")
     return bundle
-
-
-def _refuse_options(options: dict[str, Any]) -> None:
-    if options:
-        msg = f"unknown options for one query: {', '.join(sorted(options))}; set them on the CitingSynthesizer"
-        raise TypeError(msg)
 
 
 def _as_nodes(texts: Sequence[str]) -> list[NodeWithScore]:

@@ -1,7 +1,7 @@
 """Decide what of a reply may be shown: pure functions, no I/O.
 
-A key that names no source never becomes a citation. Citations follow the ``sources`` field; valid keys that stand only in
-the text are appended, but they do not rescue an answer whose ``sources`` are empty.
+A key that names no source never becomes a citation. Citations follow the ``sources`` field; valid keys that stand only
+in the text are appended, but they do not rescue an answer whose ``sources`` are empty.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from llama_index_grounded.synthesis.answer import GroundedAnswer
 from llama_index_grounded.synthesis.cleaner import clean_answer
 from llama_index_grounded.synthesis.keys import resolve_ids
 
-__all__ = ["InvalidIdPolicy", "Judgement", "judge"]
+__all__ = ["InvalidIdPolicy", "Judgement", "judge", "too_long"]
 
 InvalidIdPolicy = Literal["drop", "refuse", "retry"]
 
@@ -54,28 +54,33 @@ def judge(
     cited = tuple(dict.fromkeys([*valid, *cleaned.keys]))
     invalid = tuple(dict.fromkeys([*unknown, *cleaned.unknown]))
 
-    def refused(reason: RefusalReason, detail: str, *, ask_again: bool = False) -> Judgement:
-        return Judgement(
-            verdict=answer.verdict,
-            text=text,
-            cited=cited,
-            invalid=invalid,
-            refusal=reason,
-            detail=detail,
-            ask_again=ask_again,
-        )
-
+    refusal: RefusalReason | None = None
+    detail = ""
     if not answer.answerable:
-        return refused(RefusalReason.not_in_sources, "the model finds no answer in the sources")
-    if invalid and on_invalid_ids == "retry":
-        return refused(RefusalReason.invalid_citation, "it cites a source that does not exist", ask_again=True)
-    if invalid and on_invalid_ids == "refuse":
-        return refused(RefusalReason.invalid_citation, "the answer cites a source that does not exist")
-    if not valid:
-        return refused(RefusalReason.no_valid_citation, "the answer names no source that was shown")
-    if not text:
-        return refused(RefusalReason.invalid_output, "the answer is blank", ask_again=True)
-    if len(text) > max_answer_chars:
-        detail = f"the answer has {len(text)} characters, more than {max_answer_chars}"
-        return refused(RefusalReason.answer_too_long, detail)
-    return Judgement(verdict=answer.verdict, text=text, cited=cited, invalid=invalid)
+        refusal, detail = RefusalReason.not_in_sources, "the model finds no answer in the sources"
+    elif invalid and on_invalid_ids != "drop":
+        refusal, detail = RefusalReason.invalid_citation, "the answer cites a source that does not exist"
+    elif not valid:
+        refusal, detail = RefusalReason.no_valid_citation, "the answer names no source that was shown"
+    elif not text:
+        refusal, detail = RefusalReason.invalid_output, "the answer is blank"
+    elif len(text) > max_answer_chars:
+        refusal = RefusalReason.answer_too_long
+        detail = too_long(max_answer_chars)
+    again = refusal is RefusalReason.invalid_output or (
+        refusal is RefusalReason.invalid_citation and on_invalid_ids == "retry"
+    )
+    return Judgement(
+        verdict=answer.verdict,
+        text=text,
+        cited=cited,
+        invalid=invalid,
+        refusal=refusal,
+        detail=detail,
+        ask_again=again,
+    )
+
+
+def too_long(most: int) -> str:
+    """Say that an answer is too long."""
+    return f"the answer has more than {most} characters"

@@ -1,0 +1,78 @@
+"""Carry a session out: the two drivers, one sync and one async, of everything that calls a model."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Generator
+from typing import TYPE_CHECKING
+
+from llama_index_grounded.synthesis.conversation import Want
+from llama_index_grounded.synthesis.generate import AsyncModelStream, Call, Deadline, ModelStream
+
+if TYPE_CHECKING:
+    from llama_index.core.llms import LLM
+
+    from llama_index_grounded.schema import StreamEvent
+    from llama_index_grounded.synthesis.conversation import Sent
+    from llama_index_grounded.synthesis.session import Session
+
+__all__ = ["drive", "drive_async"]
+
+
+def drive(session: Session, llm: LLM | None, timeout: float | None) -> Generator[StreamEvent, None, None]:
+    """Yield the events of a query as they come. Closing the generator stops the model."""
+    steps, deadline, stream = session.steps(), Deadline(timeout), None
+    sent: Sent = None
+    try:
+        while (step := steps.send(sent)) is not None:
+            sent = None
+            if isinstance(step, Call):
+                stream = ModelStream(_needed(llm), step, deadline)
+                sent = stream.next()
+            elif stream is not None and step is Want.more:
+                sent = stream.next()
+            elif stream is not None and step is Want.stop:
+                sent = stream.stop()
+            elif not isinstance(step, Want):
+                yield step
+    except StopIteration:
+        return
+    except BaseException as error:
+        if not isinstance(error, Exception):  # the stream was closed, or the program is being stopped
+            session.close()
+        raise
+    finally:
+        if stream is not None:
+            stream.close()
+
+
+async def drive_async(session: Session, llm: LLM | None, timeout: float | None) -> AsyncGenerator[StreamEvent, None]:
+    """Yield the events of a query as they come; see `drive`. A cancellation reaches the model."""
+    steps, deadline, stream = session.steps(), Deadline(timeout), None
+    sent: Sent = None
+    try:
+        while (step := steps.send(sent)) is not None:
+            sent = None
+            if isinstance(step, Call):
+                stream = AsyncModelStream(_needed(llm), step, deadline)
+                sent = await stream.next()
+            elif stream is not None and step is Want.more:
+                sent = await stream.next()
+            elif stream is not None and step is Want.stop:
+                sent = await stream.stop()
+            elif not isinstance(step, Want):
+                yield step
+    except StopIteration:
+        return
+    except BaseException as error:
+        if not isinstance(error, Exception):  # the stream was closed, or the task was cancelled
+            session.close()
+        raise
+    finally:
+        if stream is not None:
+            await stream.close()
+
+
+def _needed(llm: LLM | None) -> LLM:
+    if llm is None:
+        raise RuntimeError("a session that calls a model was driven without one")
+    return llm

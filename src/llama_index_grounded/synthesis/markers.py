@@ -1,0 +1,156 @@
+"""Inline markers, ``[S1]``, ``[S1, S2]``, ``[S1-S3]``, ``【1†S1】``: their shape, and what is left of them.
+
+A marker is an opening bracket ``[``, ``【`` or ``［``, one or more items, and the closing bracket of the same kind. An
+item is ``S`` or ``s``, at most one space, and characters for which ``str.isnumeric()`` holds, or a range of two such items,
+the second with or without its ``S``; OpenAI's ``1†`` may stand in front. Items are divided by ``,`` ``;`` ``、`` ``،``
+``，`` ``；`` ``&``, "and" or "ve" (", and" too), with white space and at most one line end around. What an item stands
+for is `keys.KeyIndex`'s to say. A marker has at most `window.LIMIT` characters. ``[3]`` and ``[see note]`` are text.
+
+Markers are plain text in a link or an image: in its text, in its target, or as its text, ``[S1](https://…)``. A link's
+text is taken to stand on one line; its target holds no white space, save in front of a quoted title.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from llama_index_grounded.synthesis.keys import DASH, NUMERAL, SEPARATORS, KeyIndex, without_prefix
+from llama_index_grounded.synthesis.tags import match_tag
+from llama_index_grounded.synthesis.window import LIMIT, MORE, NONE, Hit, Outcome, View
+
+CLOSERS = {"[": "]", "【": "】", "［": "］"}
+
+_GAP = r"[^\S\n]?"
+_SPACE = r"[^\S\n]*(?:\n[^\S\n]*)?"
+_ITEM = rf"(?:[0-9]+†)?[Ss]{_GAP}{NUMERAL}(?:{_GAP}{DASH}{_GAP}(?:[Ss]{_GAP})?{NUMERAL})?"
+_SEPARATOR = rf"{_SPACE}(?:[{SEPARATORS}](?:{_SPACE}(?:and|ve|&))?|and|ve){_SPACE}"
+_GROUP = re.compile(rf"[\[【［]{_SPACE}{_ITEM}(?:{_SEPARATOR}{_ITEM})*{_SPACE}[\]】］]")
+_PART = (
+    rf"(?:[0-9]+†?)?(?:[Ss](?:{_GAP}{NUMERAL}(?:{_GAP}{DASH}(?:{_GAP}(?:[Ss]{_GAP})?(?:{NUMERAL})?)?)?|{_GAP})?)?"
+)
+_BEGUN = re.compile(rf"[\[【［]{_SPACE}(?:{_ITEM}{_SEPARATOR})*{_PART}{_SPACE}(?:an?|v)?")
+_ONE_ITEM = re.compile(_ITEM)
+_NUMERALS = re.compile(rf"[Ss]{_GAP}({NUMERAL})|{DASH}{_GAP}({NUMERAL})")
+
+_BRACKET = re.compile(r"[\[\]\n<]")
+_WITHOUT_SPACE = r"(?:[^\s()]|\([^\s()]*\))*"
+_TARGET = re.compile(
+    rf"\([ \t]*(?:<[^<>\n]*>|{_WITHOUT_SPACE})(?:[ \t]+(?:\"[^\"\n]*\"|'[^'\n]*'))?[ \t]*\)",
+)
+_TARGET_BEGUN = re.compile(
+    rf"\([ \t]*(?:<[^<>\n]*>?|{_WITHOUT_SPACE}(?:\([^\s()]*)?)(?:[ \t]+(?:\"[^\"\n]*\"?|'[^'\n]*'?)?)?[ \t]*"
+)
+
+
+class Item(NamedTuple):
+    """One item of a marker."""
+
+    written: str
+    keys: tuple[str, ...]
+    """The keys it stands for; none if it is unknown."""
+    start: int
+    stop: int
+
+
+def match_marker(view: View, start: int) -> Hit:
+    """Look whether a marker stands at `start`, where the text has an opening bracket."""
+    view = view.clip(start)
+    text, stop = view.text, view.stop
+    group = _GROUP.match(text, start, stop)
+    if group is not None:
+        same = text[group.end() - 1] == CLOSERS[text[start]]
+        numeric = all((m[1] or m[2]).isnumeric() for m in _NUMERALS.finditer(text, start, group.end()))
+        return Hit(Outcome.FOUND, group.end()) if same and numeric else NONE
+    begun = _BEGUN.match(text, start, stop)
+    reach = start if begun is None else begun.end()
+    if reach == stop and view.more:
+        return MORE
+    return view.broken_at(reach)
+
+
+def items_of(marker: str, index: KeyIndex) -> list[Item]:
+    """Return the items of a marker in their order."""
+    found: list[Item] = []
+    for item in _ONE_ITEM.finditer(marker):
+        written = without_prefix(item[0])
+        found.append(Item(written, index.lookup(written), item.start(), item.end()))
+    return found
+
+
+def without_unknown(marker: str, items: list[Item]) -> str:
+    """Return a marker that holds at least one known item, without the others.
+
+    Each item that stays keeps the separator in front of it, unless it is the first now.
+    """
+    kept = [place for place, item in enumerate(items) if item.keys]
+    if len(kept) == len(items):
+        return marker
+    parts = [marker[: items[0].start]]
+    for place in kept:
+        start = items[place].start if place == kept[0] else items[place - 1].stop
+        parts.append(marker[start : items[place].stop])
+    return "".join([*parts, marker[items[-1].stop :]])
+
+
+def in_link(view: View, start: int, end: int) -> bool | None:
+    """Return whether the marker at `start` is part of a link; None if text that has not arrived decides it."""
+    looks = [_target(view, end).outcome, _in_target(view, start, end), _in_text(view, start, end)]
+    if Outcome.FOUND in looks:
+        return True
+    return None if Outcome.MORE in looks else False
+
+
+def _target(view: View, at: int) -> Hit:
+    """Look whether a link's target stands at `at`."""
+    view = view.clip(at)
+    if at == view.stop:
+        return MORE if view.more else NONE
+    target = _TARGET.match(view.text, at, view.stop)
+    if target is not None:
+        return Hit(Outcome.FOUND, target.end())
+    begun = _TARGET_BEGUN.match(view.text, at, view.stop)
+    return MORE if begun is not None and begun.end() == view.stop and view.more else NONE
+
+
+def _in_target(view: View, start: int, end: int) -> Outcome:
+    """Look whether a link's target that began before `start` holds the marker."""
+    opening = view.text.rfind("](", max(0, start - LIMIT), start)
+    if opening < 0 or "\n" in view.text[opening:start]:
+        return Outcome.NONE
+    target = _target(view, opening + 1)
+    return Outcome.NONE if target.outcome is Outcome.FOUND and target.end < end else target.outcome
+
+
+def _in_text(view: View, start: int, end: int) -> Outcome:
+    """Look whether a bracket that is open before `start` becomes a link's text behind the marker."""
+    open_before = _open_brackets(view.text[max(0, start - LIMIT) : start])
+    view = view.clip(end)
+    inner, at = 0, end
+    while open_before and (bracket := _BRACKET.search(view.text, at, view.stop)):
+        at = bracket.end()
+        if bracket[0] == "\n":
+            return Outcome.NONE
+        if bracket[0] == "<":
+            tag = match_tag(view, bracket.start())
+            if tag.outcome is Outcome.MORE:
+                return Outcome.MORE
+            at = max(at, tag.end) if tag.outcome is Outcome.FOUND else at
+        elif bracket[0] == "[":
+            inner += 1
+        elif inner:
+            inner -= 1
+        else:
+            target = _target(view, at)
+            if target.outcome is not Outcome.NONE:
+                return target.outcome
+            open_before -= 1
+    return Outcome.MORE if open_before and view.more else Outcome.NONE
+
+
+def _open_brackets(text: str) -> int:
+    """Return how many brackets are open at the end of the text's last line."""
+    depth = 0
+    for bracket in re.finditer(r"[\[\]]", text[text.rfind("\n") + 1 :]):
+        depth = depth + 1 if bracket[0] == "[" else max(0, depth - 1)
+    return depth

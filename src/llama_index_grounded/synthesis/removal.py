@@ -1,0 +1,48 @@
+"""How much goes when something is removed, and what stays in its place.
+
+A tag alone on its line takes the line with it. A marker takes the blanks in front of it, and brackets that hold nothing
+else. Where the neighbours would grow together into another piece of Markdown, one space stays.
+"""
+
+from __future__ import annotations
+
+import re
+
+from llama_index_grounded.synthesis.window import View, Window
+
+_LINE_END = re.compile(r"\r?\n")
+_JOINS = {"`": "`", "~": "~", "$": "$", "\\": "()[]$"}
+
+
+def tag_extent(window: Window, view: View, start: int, end: int) -> tuple[int, int] | None:
+    """Return from where to where text goes with a tag; None if text that has not arrived decides it."""
+    lead = window.blanks_start(start)
+    if not window.opens_line(lead):
+        return start, end
+    edge = view.blanks_end(end)
+    if view.more and view.text[edge : view.stop] in ("", "\r"):
+        return None
+    line_end = _LINE_END.match(view.text, edge, view.stop)
+    return (start, end) if line_end is None else (lead, line_end.end())
+
+
+def marker_extent(window: Window, start: int, end: int, *, final: bool) -> tuple[int, int] | None:
+    """Return from where to where text goes with a marker; None if text that has not arrived decides it."""
+    text = window.text
+    if window.begun[-1:] == [start - 1] and text[start - 1] == text[start]:
+        if end == len(text) and not final:
+            return None
+        if text[end : end + 1] == text[end - 1]:
+            start, end = start - 1, end + 1
+    lead = window.blanks_start(start)
+    # A blank behind a dollar sign says that it opens no mathematics.
+    return (start if text[lead - 1 : lead] == "$" else lead), end
+
+
+def instead_of(text: str, start: int, end: int, *, final: bool) -> str | None:
+    """Return what stays in place of the text that goes; None if text that has not arrived decides it."""
+    joins = _JOINS.get(text[start - 1 : start], "")
+    if joins and end == len(text) and not final:
+        return None
+    following = text[end : end + 1]
+    return " " if following and following in joins else ""

@@ -1,0 +1,104 @@
+"""What a provider sent back, read the same way for every provider: text, usage, and why it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from llama_index.core.base.llms.types import ChatResponse
+
+__all__ = ["Collector", "Reply"]
+
+_LENGTH_REASONS = frozenset({"length", "max_tokens"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What came back."""
+
+    text: str
+    prompt_tokens: int | None = None
+    """As reported, cached ones included; None where the provider does not say."""
+    completion_tokens: int | None = None
+    cut_off: bool = False
+    """True where the model stopped because of the output limit."""
+    only_thinking: bool = False
+    """True where the text is empty and the model wrote something into its thinking."""
+
+
+@dataclass(slots=True)
+class Collector:
+    """Adds up the chunks of one reply."""
+
+    parts: list[str] = field(default_factory=list[str])
+    last: ChatResponse | None = None
+    thought: bool = False
+    usage: tuple[int | None, int | None] = (None, None)
+    cut_off: bool = False
+
+    def add(self, chunk: ChatResponse) -> str:
+        """Take the next chunk and return its text."""
+        piece = chunk.delta or ""
+        self.parts.append(piece)
+        self.last = chunk
+        self.thought = self.thought or bool(_extras(chunk).get("thinking_delta"))
+        reported = _usage(chunk)
+        if reported != (None, None):
+            self.usage = reported
+        self.cut_off = self.cut_off or _cut_off(chunk)
+        return piece
+
+    def reply(self) -> Reply:
+        """Return what has come so far."""
+        text = "".join(self.parts)
+        if not text and self.last is not None:
+            text = self.last.message.content or ""
+        return Reply(
+            text=text,
+            prompt_tokens=self.usage[0],
+            completion_tokens=self.usage[1],
+            cut_off=self.cut_off,
+            only_thinking=self.thought and not text.strip(),
+        )
+
+
+def _as_mapping(value: object) -> Mapping[str, Any]:
+    if isinstance(value, Mapping):
+        return cast("Mapping[str, Any]", value)
+    dump: Callable[[], Mapping[str, Any]] | None = getattr(value, "model_dump", None)
+    return {} if dump is None else dump()
+
+
+def _extras(chunk: ChatResponse) -> Mapping[str, Any]:
+    return _as_mapping(cast("object", chunk.additional_kwargs))
+
+
+def _usage(chunk: ChatResponse) -> tuple[int | None, int | None]:
+    """Read the reported tokens where the providers of LlamaIndex put them."""
+    raw = _as_mapping(chunk.raw)
+    for place in (_as_mapping(raw.get("usage")), _extras(chunk), raw):
+        prompt = _first_count(place, "prompt_tokens", "input_tokens", "prompt_eval_count")
+        completion = _first_count(place, "completion_tokens", "output_tokens", "eval_count")
+        if prompt is not None and "prompt_tokens" not in place:
+            # Cache hits that are reported beside the input, not in it, would look like a prompt that was cut.
+            cached = ("cache_read_input_tokens", "cache_creation_input_tokens")
+            prompt += sum(_first_count(place, name) or 0 for name in cached)
+        if prompt is not None or completion is not None:
+            return prompt, completion
+    return None, None
+
+
+def _first_count(usage: Mapping[str, Any], *names: str) -> int | None:
+    values = (usage.get(name) for name in names)
+    return next((value for value in values if isinstance(value, int) and not isinstance(value, bool)), None)
+
+
+def _cut_off(chunk: ChatResponse) -> bool:
+    raw = _as_mapping(chunk.raw)
+    reasons = [raw.get("done_reason"), raw.get("finish_reason"), raw.get("stop_reason")]
+    choices = raw.get("choices")
+    if isinstance(choices, list):
+        reasons.extend(_as_mapping(choice).get("finish_reason") for choice in cast("list[object]", choices))
+    return any(reason in _LENGTH_REASONS for reason in reasons if isinstance(reason, str))
