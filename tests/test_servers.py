@@ -111,9 +111,7 @@ def test_thinking_comes_apart_from_the_content(ollama_server: OllamaServer) -> N
         (Reply(error="out of memory"), 500, "out of memory"),
     ],
 )
-def test_a_scripted_error_reaches_the_client(
-    ollama_server: OllamaServer, reply: Reply, status: int, text: str
-) -> None:
+def test_a_scripted_error_reaches_the_client(ollama_server: OllamaServer, reply: Reply, status: int, text: str) -> None:
     """An HTTP status and its body, JSON or not, arrive as the client's own error."""
     ollama_server.script(reply)
     with pytest.raises(ollama.ResponseError) as caught:
@@ -173,8 +171,8 @@ def test_a_prompt_that_is_too_long(truncates: bool, expected: int) -> None:
 
 def test_truncation_can_be_refused() -> None:
     """With truncate=false a truncating server answers 400, as Ollama does."""
-    body = {"model": "gemma3:4b", "truncate": False, "options": {"num_ctx": 8}}
-    body["messages"] = [{"role": "user", "content": "more than eight tokens stand in this message"}]
+    messages = [{"role": "user", "content": "more than eight tokens stand in this message"}]
+    body = {"model": "gemma3:4b", "truncate": False, "options": {"num_ctx": 8}, "messages": messages}
     with OllamaServer(truncates=True) as server:
         response = httpx.post(f"{server.url}/api/chat", json=body)
     assert response.status_code == 400
@@ -277,9 +275,7 @@ def test_nothing_else_can_be_reached() -> None:
         socket.create_connection(("192.0.2.1", 80), timeout=1)
 
 
-async def test_postgres_finds_the_same_sync_and_async(
-    pg_store: PgStore, wordllama_embed: WordLlamaEmbedding
-) -> None:
+async def test_postgres_finds_the_same_sync_and_async(pg_store: PgStore, wordllama_embed: WordLlamaEmbedding) -> None:
     """Nodes that were stored in PostgreSQL are found by meaning and filter, the same way sync and async."""
     nodes = [
         TextNode(text="Printed books can be returned.", metadata={"audience": "customer"}),
