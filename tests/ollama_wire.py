@@ -122,9 +122,7 @@ def show_object(context_length: int) -> Json:
 
 def tags_object(models: Sequence[str]) -> Json:
     """List the installed models, as ``/api/tags`` does."""
-    listed = [
-        {"name": full_name(name), "model": full_name(name), "modified_at": CREATED_AT} for name in models
-    ]
+    listed = [{"name": full_name(name), "model": full_name(name), "modified_at": CREATED_AT} for name in models]
     return {"models": listed}
 
 
@@ -163,9 +161,7 @@ def _closing(reply: Reply, prompt_count: int) -> Json:
     }
     if reply.report_usage:
         counted = TokenCounter().tokens(reply.thinking + reply.text)
-        closing["prompt_eval_count"] = (
-            prompt_count if reply.prompt_eval_count is None else reply.prompt_eval_count
-        )
+        closing["prompt_eval_count"] = prompt_count if reply.prompt_eval_count is None else reply.prompt_eval_count
         closing["eval_count"] = counted if reply.eval_count is None else reply.eval_count
     return closing
 

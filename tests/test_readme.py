@@ -22,9 +22,7 @@ def shell_lines() -> list[str]:
 
 def test_ci_runs_the_two_commands_of_the_readme() -> None:
     """CI reads its quickstart and its test command from the README, so that neither can drift."""
-    listed = subprocess.run(
-        ["bash", ".ci/run", "commands"], cwd=ROOT, check=True, capture_output=True, text=True
-    )
+    listed = subprocess.run(["bash", ".ci/run", "commands"], cwd=ROOT, check=True, capture_output=True, text=True)
     quickstart, tests = listed.stdout.splitlines()
     assert [quickstart, tests] == [line for line in shell_lines() if "uvw" in line][:2]
     assert re.search(r' examples/quickstart\.py "How many days do I have to return a book\?"$', quickstart)
