@@ -56,8 +56,9 @@ def open_database(address: str | None, folder: Path) -> Database:
         SetupError: Nothing answers, the address is no PostgreSQL URL, or pgvector is not installed.
     """
     if address and address.strip():
-        return _connect(_parse(address.strip()), "DATABASE_URL")
-    return _connect(make_url(_start(folder).get_uri()), "embedded")
+        return _connect(_parse(address.strip()), "DATABASE_URL", "check DATABASE_URL or unset it")
+    url = make_url(_start(folder).get_uri())
+    return _connect(url, "embedded", f"remove the folder {folder / 'postgres'} and run again")
 
 
 def _parse(address: str) -> URL:
@@ -70,7 +71,7 @@ def _parse(address: str) -> URL:
     return url
 
 
-def _connect(url: URL, place: str) -> Database:
+def _connect(url: URL, place: str, advice: str) -> Database:
     # The URL itself stays out of the messages: it holds a password.
     engine = create_engine(
         url.set(drivername=SYNC_DRIVER),
@@ -83,7 +84,7 @@ def _connect(url: URL, place: str) -> Database:
             server = connection.scalar(text("SHOW server_version"))
     except SQLAlchemyError as error:
         reason = str(getattr(error, "orig", error))
-        raise SetupError(f"cannot connect to PostgreSQL ({place}): {reason}: check DATABASE_URL or unset it") from error
+        raise SetupError(f"cannot connect to PostgreSQL ({place}): {reason}: {advice}") from error
     label = f"PostgreSQL {str(server).split()[0]} with pgvector {_vector_version(engine)} ({place})"
     return Database(engine=engine, async_url=url.set(drivername=ASYNC_DRIVER), label=label)
 

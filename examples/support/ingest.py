@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -87,7 +87,7 @@ def open_store(
 
 
 @contextmanager
-def _turn(database: Database, name: str) -> Iterator[Connection]:
+def _turn(database: Database, name: str) -> Generator[Connection, None, None]:
     """Hold a lock in the database, which ends with the connection, also when this process is killed."""
     try:
         with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:

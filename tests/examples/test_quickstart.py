@@ -28,6 +28,8 @@ STAFF_ONLY = (
     "consignment",
     "ledger",
 )
+SECONDS = 90
+"""For a process of its own: importing LlamaIndex alone takes seconds, and far more on a busy machine."""
 ANSWER = {"verdict": "answered", "sources": ["S1"], "answer": "Within 21 days [S1]."}
 
 
@@ -245,11 +247,12 @@ def start(*arguments: str, **environment: str) -> subprocess.CompletedProcess[st
         env={**kept, "PYTHONIOENCODING": "utf-8", **environment},
         capture_output=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=SECONDS,
         check=False,
     )
 
 
+@pytest.mark.timeout(2 * SECONDS)
 def test_the_command_prints_json_and_nothing_else_on_stdout(data_folder: Path) -> None:
     """As a process of its own it answers on stdout, says what it runs on on stderr, and ends with 0."""
     done = start(STAFF_QUESTION, "--json", "--offline", GROUNDED_DATA=str(data_folder))
@@ -260,6 +263,7 @@ def test_the_command_prints_json_and_nothing_else_on_stdout(data_folder: Path) -
     assert [line.split()[0] for line in done.stderr.splitlines() if not line.startswith("Ingesting")] == ["Running"]
 
 
+@pytest.mark.timeout(2 * SECONDS)
 def test_the_command_reports_an_error_in_one_line(data_folder: Path) -> None:
     """A server that does not answer ends the command with 2, one line on stderr and no traceback."""
     with socket.socket() as probe:
