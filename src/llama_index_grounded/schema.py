@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, field_validator
 
 __all__ = [
     "Action",
@@ -97,6 +97,14 @@ class Record(BaseModel):
     """Base of the frozen records."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_half_characters(cls, value: Any) -> Any:
+        """Replace halves of surrogate pairs, which models and PDF readers write and JSON can not hold."""
+        if isinstance(value, str) and not value.isascii():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return value
 
 
 class SourceRef(Record):

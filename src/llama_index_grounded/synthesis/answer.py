@@ -23,8 +23,6 @@ __all__ = ["GroundedAnswer", "InvalidReplyError", "read_reply", "schema_of"]
 _THINKING = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
 _OPEN_THINKING = re.compile(r"\s*<think>")
 _MOST_NAMED_FAULTS = 3
-_LONGEST_NAME = 40
-"""What is longer is prose, not the name of a field."""
 
 
 class GroundedAnswer(BaseModel):
@@ -84,7 +82,7 @@ def read_reply(text: str, output_cls: type[GroundedAnswer]) -> GroundedAnswer:
     try:
         return output_cls.model_validate(fields)
     except ValidationError as error:
-        raise InvalidReplyError(_faults(error)) from None
+        raise InvalidReplyError(_faults(error, output_cls)) from None
 
 
 def _decode(text: str, start: int) -> tuple[dict[str, Any], int]:
@@ -95,6 +93,10 @@ def _decode(text: str, start: int) -> tuple[dict[str, Any], int]:
     except json.JSONDecodeError as error:
         cut = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated")
         raise InvalidReplyError("the JSON object breaks off" if cut else "the JSON object is malformed") from None
+    except InvalidReplyError:
+        raise
+    except ValueError:  # Python reads no whole number of more than some thousand digits
+        raise InvalidReplyError("the JSON object holds a number that is too long") from None
     except RecursionError:
         raise InvalidReplyError("the JSON object is nested too deeply") from None
 
@@ -110,16 +112,15 @@ def _refuse_constant(_: str) -> None:
     raise InvalidReplyError("the JSON object holds a number that JSON does not know")
 
 
-def _faults(error: ValidationError) -> str:
-    """Name fields and kinds of faults. Values stay out: they are the model's words."""
+def _faults(error: ValidationError, output_cls: type[GroundedAnswer]) -> str:
+    """Name known fields and kinds of faults. Values and unknown names stay out: they are the model's words."""
     found = error.errors(include_url=False, include_input=False, include_context=False)
-    named = [f"{'.'.join(_known(part) for part in fault['loc']) or 'object'}: {fault['type']}" for fault in found]
+    places = [str(fault["loc"][0]) if fault["loc"] else "object" for fault in found]
+    named = [
+        f"{place if place in output_cls.model_fields else 'an unknown field'}: {fault['type']}"
+        for place, fault in zip(places, found, strict=True)
+    ]
     return "the JSON object does not fit: " + ", ".join(named[:_MOST_NAMED_FAULTS])
-
-
-def _known(part: str | int) -> str:
-    short = isinstance(part, int) or (part.isidentifier() and len(part) < _LONGEST_NAME)
-    return str(part) if short else "(field)"
 
 
 def schema_of(output_cls: type[BaseModel]) -> dict[str, Any]:

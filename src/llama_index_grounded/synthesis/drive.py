@@ -23,8 +23,8 @@ def drive(session: Session, llm: LLM | None, timeout: float | None) -> Generator
     steps, deadline, stream = session.steps(), Deadline(timeout), None
     sent: Sent = None
     try:
-        while (step := steps.send(sent)) is not None:
-            sent = None
+        while True:
+            step, sent = steps.send(sent), None
             if isinstance(step, Call):
                 stream = ModelStream(_needed(llm), step, deadline)
                 sent = stream.next()
@@ -50,8 +50,8 @@ async def drive_async(session: Session, llm: LLM | None, timeout: float | None) 
     steps, deadline, stream = session.steps(), Deadline(timeout), None
     sent: Sent = None
     try:
-        while (step := steps.send(sent)) is not None:
-            sent = None
+        while True:
+            step, sent = steps.send(sent), None
             if isinstance(step, Call):
                 stream = AsyncModelStream(_needed(llm), step, deadline)
                 sent = await stream.next()

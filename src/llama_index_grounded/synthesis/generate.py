@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import copy
 import sys
 import time
 from collections.abc import AsyncGenerator, Awaitable, Generator, Mapping, Sequence
@@ -49,6 +50,8 @@ class Fault:
     error: Exception
     detail: str
     """Safe to show."""
+    called: bool = True
+    """False where the time was over before the call went out."""
 
 
 class Deadline:
@@ -75,16 +78,18 @@ class ModelStream:
     def __init__(self, llm: LLM, call: Call, deadline: Deadline) -> None:
         self._deadline = deadline
         self._collector = Collector()
+        self._called = False
         self._chunks = _stream(llm, call, deadline)
 
     def next(self) -> str | Reply | Fault:
         """Return the next piece, or how the call ended."""
         try:
             self._deadline.check()
+            self._called = True
             chunk = next(self._chunks, None)
         except Exception as error:  # noqa: BLE001 - providers raise anything; the caller decides what becomes of it
             self.close()
-            return _fault(error, self._deadline)
+            return _fault(error, self._deadline, called=self._called)
         return self._collector.reply() if chunk is None else self._collector.add(chunk)
 
     def stop(self) -> Reply:
@@ -103,16 +108,18 @@ class AsyncModelStream:
     def __init__(self, llm: LLM, call: Call, deadline: Deadline) -> None:
         self._deadline = deadline
         self._collector = Collector()
+        self._called = False
         self._chunks = _stream_async(llm, call)
 
     async def next(self) -> str | Reply | Fault:
         """Return the next piece, or how the call ended."""
         try:
             self._deadline.check()
+            self._called = True
             chunk = await _within(anext(self._chunks, None), self._deadline.left)
         except Exception as error:  # noqa: BLE001 - as above; a cancellation is no Exception and passes
             await self.close()
-            return _fault(error, self._deadline)
+            return _fault(error, self._deadline, called=self._called)
         return self._collector.reply() if chunk is None else self._collector.add(chunk)
 
     async def stop(self) -> Reply:
@@ -132,13 +139,22 @@ async def _within(step: Awaitable[T], seconds: float | None) -> T:
     if sys.version_info >= (3, 11):
         async with asyncio.timeout(seconds):
             return await step
-    return await asyncio.wait_for(step, seconds)
+    task = asyncio.ensure_future(step)  # wait_for of these Pythons can swallow a cancellation
+    try:
+        await asyncio.wait({task}, timeout=seconds)
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.wait({task})
+    if task.cancelled():
+        raise TimeoutError
+    return task.result()
 
 
 def _stream(llm: LLM, call: Call, deadline: Deadline) -> Generator[ChatResponse, None, None]:
     prepared, options = _prepare(llm, call)
     if is_ollama(llm):
-        _share_or_shorten_client(llm, prepared, deadline)
+        _limit_client(llm, prepared, deadline)
     try:
         stream = iter(prepared.stream_chat(call.messages, **options))
         first = next(stream, None)
@@ -198,37 +214,48 @@ def window_of(llm: LLM) -> int:
 def _prepare(llm: LLM, call: Call) -> tuple[LLM, dict[str, Any]]:
     """Return the LLM to call and the options of the call. The caller's LLM stays as it is."""
     if is_ollama(llm):
+        # With a window of its own the copy need not ask the server for it again.
         limits = {**getattr(llm, "additional_kwargs", {}), "num_predict": call.num_output}
-        schema = {} if call.schema is None else {"format": dict(call.schema)}
-        return llm.model_copy(update={"additional_kwargs": limits}), schema
+        own = {"additional_kwargs": limits, "context_window": window_of(llm)}
+        return llm.model_copy(update=own), {} if call.schema is None else {"format": dict(call.schema)}
     return llm, {"max_tokens": call.num_output} if "max_tokens" in type(llm).model_fields else {}
 
 
-def _share_or_shorten_client(llm: Any, prepared: Any, deadline: Deadline) -> None:
-    """Use the LLM's own connection pool, unless it would wait for longer than the deadline allows."""
-    left = deadline.left
-    if left is not None and (llm.request_timeout is None or left < llm.request_timeout) and llm._client is None:  # noqa: SLF001 - see below
-        prepared.request_timeout = left
-    else:
-        prepared._client = llm.client  # noqa: SLF001 - the copy would open a pool of its own for each call
+def _limit_client(llm: Any, prepared: Any, deadline: Deadline) -> None:
+    """Use the LLM's own connections, but wait for no longer than the deadline allows."""
+    prepared._client = copy.copy(llm.client)  # noqa: SLF001 - there is no public place for a client
+    if deadline.left is not None and (llm.request_timeout is None or deadline.left < llm.request_timeout):
+        # The copy shares the pool of connections; only its time limit is its own.
+        prepared._client._client = copy.copy(prepared._client._client)  # noqa: SLF001 - as above
+        prepared._client._client.timeout = deadline.left  # noqa: SLF001 - as above
 
 
 @contextlib.asynccontextmanager
 async def _own_async_client(llm: Any, prepared: Any) -> AsyncGenerator[None, None]:
     """Give each call a client of its own: one client can not serve several event loops."""
-    if not is_ollama(llm) or llm._async_client is not None:  # noqa: SLF001 - there is no public place for a client
+    if not is_ollama(llm) or _is_custom(llm):
         yield
         return
+    prepared._async_client = None  # noqa: SLF001 - there is no public place for a client
+    client = prepared.async_client
     try:
         yield
     finally:
-        if prepared._async_client is not None:  # noqa: SLF001 - as above
-            await prepared._async_client.close()  # noqa: SLF001 - as above
+        await client.close()
 
 
-def _fault(error: Exception, deadline: Deadline) -> Fault:
+def _is_custom(llm: Any) -> bool:
+    """Tell a client that the user made, with a transport or credentials of its own, from one that Ollama made."""
+    given = getattr(llm._async_client, "_client", None)  # noqa: SLF001 - as above
+    if given is None:
+        return False
+    plain = type(given._transport).__name__ == "AsyncHTTPTransport"  # noqa: SLF001 - httpx shows it nowhere else
+    return not plain or given.auth is not None
+
+
+def _fault(error: Exception, deadline: Deadline, *, called: bool) -> Fault:
     if deadline.left is not None and deadline.left <= _CLOCK_STEP:
         reason, detail = RefusalReason.deadline_exceeded, "the time for this query is over"
     else:
         reason, detail = RefusalReason.provider_error, f"the call of the model failed ({type(error).__name__})"
-    return Fault(reason=reason, error=error, detail=detail)
+    return Fault(reason=reason, error=error, detail=detail, called=called)

@@ -26,11 +26,13 @@ def check_url_for(url_for: UrlFor | None) -> None:
     if not isinstance(url_for, str):
         return
     try:
-        parts = [name for _, name, _, _ in string.Formatter().parse(url_for) if name is not None]
+        parsed = list(string.Formatter().parse(url_for))
     except ValueError as error:
         msg = f"url_for is no valid template: {error}"
         raise ConfigurationError(msg) from None
-    for name in parts:
+    if any(spec or conversion for _, _, spec, conversion in parsed):
+        raise ConfigurationError("url_for takes plain fields such as {document_id}, without a format or a conversion")
+    for name in (name for _, name, _, _ in parsed if name is not None):
         if name not in (*_FIELDS, *_SLUGS):
             msg = f"url_for names the unknown field {name!r}; known are {', '.join((*_FIELDS, *_SLUGS))}"
             raise ConfigurationError(msg)

@@ -10,17 +10,19 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from llama_index_grounded.errors import ConfigurationError
+from llama_index_grounded.evidence import MetadataKeys
 from llama_index_grounded.synthesis.answer import GroundedAnswer, schema_of
 from llama_index_grounded.synthesis.links import UrlFor, check_url_for
 from llama_index_grounded.synthesis.prompts import Language, QuestionPosition
 from llama_index_grounded.synthesis.respond import RefusalText, check_refusal_text
 from llama_index_grounded.synthesis.validate import InvalidIdPolicy
+from llama_index_grounded.tokens import TokenCounter
 
 if TYPE_CHECKING:
     from llama_index_grounded.rendering import Renderer
     from llama_index_grounded.selection.stage import Stage
 
-__all__ = ["OnError", "Options", "StructuredOutput", "fingerprint"]
+__all__ = ["OnError", "Options", "StructuredOutput", "check_parts", "fingerprint"]
 
 OnError = Literal["refuse", "raise"]
 StructuredOutput = Literal["auto", "prompt"]
@@ -52,6 +54,8 @@ class Options:
         if not (isinstance(self.output_cls, type) and issubclass(self.output_cls, GroundedAnswer)):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ConfigurationError("output_cls must be GroundedAnswer or a subclass of it")
         schema_of(self.output_cls)
+        if isinstance(self.renderer, type) or not callable(getattr(self.renderer, "render", None)):
+            raise ConfigurationError("renderer must be a renderer, such as XmlRenderer()")
         _one_of("question_position", self.question_position, QuestionPosition)
         _one_of("on_invalid_ids", self.on_invalid_ids, InvalidIdPolicy)
         _one_of("on_error", self.on_error, OnError)
@@ -64,6 +68,14 @@ class Options:
             raise ConfigurationError(msg)
         check_refusal_text(self.refusal_text, self.language)
         check_url_for(self.url_for)
+
+
+def check_parts(keys: object, counter: object) -> None:
+    """Refuse what is no `MetadataKeys` or no `TokenCounter`."""
+    if not isinstance(keys, MetadataKeys):
+        raise ConfigurationError("keys must be a MetadataKeys")
+    if not (counter is None or isinstance(counter, TokenCounter)):
+        raise ConfigurationError("counter must be a TokenCounter")
 
 
 def fingerprint(options: Options, stages: Iterable[Stage], **more: Any) -> str:

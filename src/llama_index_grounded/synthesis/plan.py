@@ -32,7 +32,7 @@ __all__ = ["Plan", "PromptParts", "check_template", "make_plan"]
 
 STAGE = "CitingSynthesizer"
 _GAP = "\x00sources\x00"
-_GATE_REASONS = {"low_margin": RefusalReason.low_score}
+_GATE_REASONS: dict[str, str] = {"low_margin": RefusalReason.low_score}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,19 +214,22 @@ def _decision(scored: NodeWithScore, reason: str, *, action: Action = "dropped",
 def _why_empty(decisions: Sequence[Decision], frame: int, allowance: int | None) -> Refusal:
     """Name the reason that the last stage gave for leaving nothing."""
     for decision in reversed(decisions):
-        if decision.action == "refused" and decision.reason in (*RefusalReason, *_GATE_REASONS):
-            reason = _GATE_REASONS.get(decision.reason) or RefusalReason(decision.reason)
-            return Refusal(reason=reason, detail=_numbers(decision))
         if decision.reason in ("over_budget", "over_window"):
             room = "" if allowance is None else f" (the rest of the prompt takes {frame} of {allowance} tokens)"
             return Refusal(reason=RefusalReason.prompt_too_long, detail=f"not one source fits{room}")
+        reason = _GATE_REASONS.get(decision.reason, decision.reason)
+        if (decision.action == "refused" and reason in list(RefusalReason)) or reason == RefusalReason.low_score:
+            return Refusal(reason=RefusalReason(reason), detail=_numbers(decision, decisions))
     return Refusal(reason=RefusalReason.no_evidence, detail="no source was left to answer from")
 
 
-def _numbers(decision: Decision) -> str:
-    value = "nothing" if decision.value is None else f"{decision.value:g}"
-    limit = "" if decision.limit is None else f" against a limit of {decision.limit:g}"
-    return f"{decision.stage}: {decision.reason}, {value}{limit}"
+def _numbers(last: Decision, decisions: Sequence[Decision]) -> str:
+    """Name the best value that the stage turned down, and what it was compared with."""
+    alike = [each for each in decisions if (each.stage, each.reason) == (last.stage, last.reason)]
+    best = max((each.value for each in alike if each.value is not None), default=None)
+    value = "nothing" if best is None else f"{best:g}"
+    limit = "" if last.limit is None else f" against a limit of {last.limit:g}"
+    return f"{last.stage}: {last.reason}, {value}{limit}"
 
 
 def _top_score(decisions: Sequence[Decision], sources: Sequence[SourceRef]) -> float | None:

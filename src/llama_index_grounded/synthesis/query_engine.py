@@ -13,7 +13,7 @@ from llama_index_grounded.selection.chain import default_postprocessors
 from llama_index_grounded.synthesis.synthesizer import CitingSynthesizer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from llama_index.core.base.base_retriever import BaseRetriever
     from llama_index.core.indices.base import BaseIndex
@@ -92,11 +92,17 @@ class GroundedQueryEngine(RetrieverQueryEngine):
             raise TypeError(msg)
         if response_synthesizer is None:
             response_synthesizer = CitingSynthesizer(llm, **chosen)
+        elif not isinstance(response_synthesizer, CitingSynthesizer):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigurationError("response_synthesizer must be a CitingSynthesizer")
         elif chosen or llm is not None:
             raise ConfigurationError("options of the synthesizer and a response_synthesizer were both given")
         if node_postprocessors is None:
             node_postprocessors = default_postprocessors(
-                min_score=min_score, max_tokens=max_tokens, top_n=top_n, synthesizer=response_synthesizer
+                min_score=min_score,
+                max_tokens=max_tokens,
+                top_n=top_n,
+                synthesizer=response_synthesizer,
+                keys=response_synthesizer.keys,
             )
         elif (min_score, max_tokens, top_n) != (None, None, None):
             raise ConfigurationError("min_score, max_tokens and top_n belong to the usual chain of node_postprocessors")
@@ -138,11 +144,14 @@ def _retriever(index: BaseIndex[Any] | None, options: dict[str, Any]) -> BaseRet
     if index is None:
         raise ConfigurationError("an index or a retriever is needed")
     retriever = index.as_retriever(**options)
+    makers: list[Callable[..., object]] = [
+        index.as_retriever,
+        *(base for base in type(retriever).__mro__ if "__init__" in base.__dict__),
+    ]
     known = {
         name
-        for base in type(retriever).__mro__
-        if "__init__" in base.__dict__
-        for name, parameter in inspect.signature(base).parameters.items()
+        for maker in makers
+        for name, parameter in inspect.signature(maker).parameters.items()
         if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
     }
     unknown = sorted(set(options) - known)

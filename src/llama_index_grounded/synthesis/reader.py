@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum, auto
 from typing import Any
 
@@ -18,6 +18,7 @@ from llama_index_grounded.rendering import clean
 from llama_index_grounded.schema import Verdict
 from llama_index_grounded.synthesis.cleaner import AnswerCleaner
 from llama_index_grounded.synthesis.keys import normalise_ids, resolve_ids
+from llama_index_grounded.synthesis.validate import has_words
 
 __all__ = ["ReplyReader"]
 
@@ -42,7 +43,7 @@ class _State(Enum):
     key = auto()
     key_text = auto()
     colon = auto()
-    value = auto()
+    before_value = auto()
     text = auto()
     other = auto()
     done = auto()
@@ -74,20 +75,22 @@ class ReplyReader:
         self._held: list[str] = []
         self._open = False
         """True once a verdict that answers and a valid source are known."""
-        self._spaces = ""
-        """White space that is shown only if something follows it."""
+        self._waiting = ""
+        """White space, and markers before the first word: shown only if something follows."""
         self._begun = False
+        self._bare = AnswerCleaner(keys, inline_citations=False)
+        """Tells whether there is a word besides the markers."""
         self._run_of_space = 0
         self.shown = 0
         """Characters that were handed out."""
-        self._steps: dict[_State, Callable[[], str | None]] = {
+        self._steps: Mapping[_State, Callable[[], str | None]] = {
             _State.start: self._in_start,
             _State.thinking: self._in_thinking,
             _State.prose: self._in_prose,
             _State.key: self._in_key,
             _State.key_text: self._in_key_text,
             _State.colon: self._in_colon,
-            _State.value: self._in_value,
+            _State.before_value: self._in_before_value,
             _State.text: self._in_text,
             _State.other: self._in_other,
         }
@@ -166,9 +169,9 @@ class ReplyReader:
     def _in_colon(self) -> None:
         self._skip_space()
         if self._pending:
-            self._state = _State.value if self._take(1) == ":" else _State.broken
+            self._state = _State.before_value if self._take(1) == ":" else _State.broken
 
-    def _in_value(self) -> None:
+    def _in_before_value(self) -> None:
         self._skip_space()
         if not self._pending:
             return
@@ -214,12 +217,12 @@ class ReplyReader:
     def _read_string(self) -> bool:
         """Move complete characters of a string from pending to raw; True at its closing quote."""
         while match := _STRING.match(self._pending):
-            token = match[0]
-            if token == '"':
+            part = match[0]
+            if part == '"':
                 self._take(1)
                 return True
             # Half of a pair waits for what may be its other half.
-            if _HIGH_SURROGATE.search(token) and _HALF_AN_ESCAPE.match(self._pending, match.end()):
+            if _HIGH_SURROGATE.search(part) and _HALF_AN_ESCAPE.match(self._pending, match.end()):
                 return False
             self._raw.append(self._take(match.end()))
         return False
@@ -246,12 +249,13 @@ class ReplyReader:
         self._open = self._open or self._may_show()
         if not self._open:
             return ""
-        cleaned = self._spaces + clean(self._cleaner.feed("".join(self._held)))
-        self._held = []
-        body = cleaned.rstrip()
-        self._spaces = cleaned[len(body) :] if self._begun or body else ""
-        body = body if self._begun else body.lstrip()
-        self._begun = self._begun or bool(body)
+        held, self._held = "".join(self._held), []
+        cleaned = self._waiting + clean(self._cleaner.feed(held))
+        if not self._begun:
+            cleaned = cleaned.lstrip()
+            self._begun = has_words(self._bare.feed(held))
+        body = cleaned.rstrip() if self._begun else ""
+        self._waiting = cleaned[len(body) :]
         return body
 
     def _may_show(self) -> bool:

@@ -44,9 +44,11 @@ class Collector:
         self.parts.append(piece)
         self.last = chunk
         self.thought = self.thought or bool(_extras(chunk).get("thinking_delta"))
-        reported = _usage(chunk)
-        if reported != (None, None):
-            self.usage = reported
+        prompt, completion = _usage(chunk)
+        self.usage = (
+            self.usage[0] if prompt is None else prompt,
+            self.usage[1] if completion is None else completion,
+        )
         self.cut_off = self.cut_off or _cut_off(chunk)
         return piece
 

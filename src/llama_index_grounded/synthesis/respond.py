@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from llama_index.core.base.response.schema import Response
 
@@ -65,11 +65,23 @@ def check_refusal_text(refusal_text: RefusalText | None, language: str) -> None:
         msg = f"language must be one of {sorted(REFUSAL_TEXTS)}, not {language!r}; refusal_text takes any other"
         raise ConfigurationError(msg)
     if isinstance(refusal_text, Mapping):
-        texts = cast("Mapping[str, str]", refusal_text)
-        unknown = [str(reason) for reason in texts if reason not in list(RefusalReason)]
+        unknown = [str(reason) for reason in refusal_text if reason not in list(RefusalReason)]
         if unknown:
             msg = f"refusal_text names unknown reasons: {', '.join(unknown)}"
             raise ConfigurationError(msg)
+    elif not (refusal_text is None or isinstance(refusal_text, str) or callable(refusal_text)):
+        raise ConfigurationError("refusal_text must be a text, a mapping from reason to text, or a callable")
+    texts = refusal_text.values() if isinstance(refusal_text, Mapping) else [refusal_text]
+    for text in texts:
+        if text is not None and not callable(text):
+            _checked(text)
+
+
+def _checked(text: object) -> str:
+    if not isinstance(text, str) or not text.strip():
+        msg = f"a refusal text must be a text that is not blank, not {text!r}"
+        raise ConfigurationError(msg)
+    return text
 
 
 def refusal_words(refusal: Refusal, refusal_text: RefusalText | None, language: Language) -> str:
@@ -80,16 +92,16 @@ def refusal_words(refusal: Refusal, refusal_text: RefusalText | None, language: 
     if isinstance(refusal_text, str):
         return refusal_text
     if isinstance(refusal_text, Mapping):
-        return cast("Mapping[str, str]", refusal_text).get(refusal.reason, built_in)
-    return refusal_text(refusal)
+        return refusal_text.get(refusal.reason, built_in)
+    return _checked(refusal_text(refusal))
 
 
 def build_result(
     plan: Plan, outcome: Outcome | None, *, words: Callable[[Refusal], str], elapsed_ms: float, fingerprint: str
 ) -> GroundedResult:
     """Put plan and outcome together. Without an outcome no model was called."""
-    refusal = plan.refusal if outcome is None else outcome.refusal
-    judgement = None if outcome is None else outcome.judgement
+    refusal = plan.refusal if outcome is None else outcome.assessment.refusal
+    judgement = None if outcome is None else outcome.assessment.judgement
     cited = () if refusal or judgement is None else judgement.cited
     sources = tuple(source.model_copy(update={"cited": source.key in cited}) for source in plan.sources)
     by_key = {source.key: source for source in sources}
@@ -121,7 +133,7 @@ def build_result(
 def _text(refusal: Refusal | None, outcome: Outcome | None, words: Callable[[Refusal], str]) -> str:
     """Return what is shown; what was shown already stands, whatever came after it."""
     if refusal is None:
-        return outcome.judgement.text if outcome and outcome.judgement else ""
+        return outcome.assessment.judgement.text if outcome and outcome.assessment.judgement else ""
     return (outcome.shown if outcome else "") or words(refusal)
 
 

@@ -254,6 +254,10 @@ class Scanner:
     def _remove(self, start: int, end: int) -> bool:
         window = self._window
         first = max(start, window.done)
+        if end <= first:
+            # All of it was certain already, which takes a chain of begun shapes longer than any look.
+            window.advance(end)
+            return True
         instead = instead_of(window.text, first, end, final=self._final)
         if instead is None:
             return False

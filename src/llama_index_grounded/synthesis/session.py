@@ -70,7 +70,7 @@ class Session:
     def close(self) -> None:
         """End the query where it is, if it has not come to its end."""
         if self.response is None:
-            self._respond(self.conversation.break_off(RefusalReason.stream_closed, "the stream was closed"))
+            self._respond(self.conversation.break_off())
 
     def _end(self, outcome: Outcome | None) -> GroundedResponse:
         response = self._respond(outcome)
@@ -86,7 +86,8 @@ class Session:
             elapsed_ms=round((time.perf_counter() - self.started) * 1000, 3),
             fingerprint=self.fingerprint,
         )
-        response = build_response(result, self.plan, self.additional, outcome.answer if outcome else None)
+        parsed = outcome.assessment.answer if outcome else None
+        response = build_response(result, self.plan, self.additional, parsed)
         self.response = response
         emit(lambda: GroundedEndEvent(audit=result.audit(), span_id=self.span_id))
         _dispatcher.event(SynthesizeEndEvent(query=self.query, response=response, span_id=self.span_id))
@@ -94,11 +95,11 @@ class Session:
 
     def _report(self, outcome: Outcome) -> None:
         """Log what went wrong outside of the evidence, and raise it where that is wanted."""
-        refusal = outcome.refusal
+        refusal, error = outcome.assessment.refusal, outcome.assessment.error
         if refusal is None or refusal.reason not in _ERRORS:
             return
-        _logger.error("no answer, %s: %s", refusal.reason, refusal.detail, exc_info=outcome.error)
+        _logger.error("no answer, %s: %s", refusal.reason, refusal.detail, exc_info=error)
         if self.raises:
             retryable = refusal.reason is not RefusalReason.invalid_output
             message = f"{refusal.reason}: {refusal.detail}"
-            raise GenerationError(message, reason=refusal.reason, retryable=retryable) from outcome.error
+            raise GenerationError(message, reason=refusal.reason, retryable=retryable) from error

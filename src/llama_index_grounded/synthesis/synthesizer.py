@@ -21,9 +21,10 @@ from llama_index_grounded.rendering import Renderer, XmlRenderer
 from llama_index_grounded.selection.trail import Evidence, collect
 from llama_index_grounded.synthesis import generate
 from llama_index_grounded.synthesis.answer import GroundedAnswer
-from llama_index_grounded.synthesis.conversation import Conversation, Policy
+from llama_index_grounded.synthesis.assess import Policy
+from llama_index_grounded.synthesis.conversation import Conversation
 from llama_index_grounded.synthesis.drive import drive, drive_async
-from llama_index_grounded.synthesis.options import OnError, Options, StructuredOutput, fingerprint
+from llama_index_grounded.synthesis.options import OnError, Options, StructuredOutput, check_parts, fingerprint
 from llama_index_grounded.synthesis.plan import Plan, PromptParts, check_template, make_plan
 from llama_index_grounded.synthesis.prompts import SYSTEM_PROMPT, Language, QuestionPosition, question_template
 from llama_index_grounded.synthesis.respond import GroundedResponse, RefusalText, refusal_words
@@ -125,6 +126,7 @@ class CitingSynthesizer(BaseSynthesizer):
         self._output_cls = output_cls
         self._keys = keys
         self._counter = counter
+        check_parts(keys, counter)
         self._options = Options(
             output_cls=output_cls,
             renderer=XmlRenderer() if renderer is None else renderer,
@@ -170,6 +172,11 @@ class CitingSynthesizer(BaseSynthesizer):
         if _TEMPLATE_KEY in prompts_dict:
             check_template(prompts_dict[_TEMPLATE_KEY])
             self._template = prompts_dict[_TEMPLATE_KEY]
+
+    @property
+    def keys(self) -> MetadataKeys:
+        """Names of the identifying metadata fields."""
+        return self._keys
 
     # What a token budget asks.
 
@@ -330,7 +337,9 @@ class CitingSynthesizer(BaseSynthesizer):
 
     def _fingerprint(self, evidence: Evidence) -> str:
         template = str(self._template.get_template())
-        return fingerprint(self._options, evidence.trail.stages, template=template, keys=self._keys.model_dump())
+        return fingerprint(
+            self._options, evidence.trail.stages, template=template, keys=repr(self._keys), counter=repr(self.counter)
+        )
 
 
 def _bundle(query: str | QueryBundle) -> QueryBundle:

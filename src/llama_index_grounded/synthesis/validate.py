@@ -6,6 +6,7 @@ in the text are appended, but they do not rescue an answer whose ``sources`` are
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -16,7 +17,7 @@ from llama_index_grounded.synthesis.answer import GroundedAnswer
 from llama_index_grounded.synthesis.cleaner import clean_answer
 from llama_index_grounded.synthesis.keys import resolve_ids
 
-__all__ = ["InvalidIdPolicy", "Judgement", "judge", "too_long"]
+__all__ = ["InvalidIdPolicy", "Judgement", "has_words", "judge", "too_long"]
 
 InvalidIdPolicy = Literal["drop", "refuse", "retry"]
 
@@ -58,12 +59,12 @@ def judge(
     detail = ""
     if not answer.answerable:
         refusal, detail = RefusalReason.not_in_sources, "the model finds no answer in the sources"
+    elif _is_blank(answer.answer, text, keys):
+        refusal, detail = RefusalReason.invalid_output, "the answer is blank"
     elif invalid and on_invalid_ids != "drop":
         refusal, detail = RefusalReason.invalid_citation, "the answer cites a source that does not exist"
     elif not valid:
         refusal, detail = RefusalReason.no_valid_citation, "the answer names no source that was shown"
-    elif not text:
-        refusal, detail = RefusalReason.invalid_output, "the answer is blank"
     elif len(text) > max_answer_chars:
         refusal = RefusalReason.answer_too_long
         detail = too_long(max_answer_chars)
@@ -79,6 +80,16 @@ def judge(
         detail=detail,
         ask_again=again,
     )
+
+
+def has_words(text: str) -> bool:
+    """Tell whether a text holds anything besides punctuation and white space."""
+    return any(unicodedata.category(ch)[0] not in "PZC" for ch in text)
+
+
+def _is_blank(written: str, text: str, keys: Sequence[str]) -> bool:
+    """Tell an answer of nothing but markers, punctuation and white space."""
+    return not has_words(text[:1]) and not has_words(clean_answer(written, keys, inline_citations=False).text)
 
 
 def too_long(most: int) -> str:
