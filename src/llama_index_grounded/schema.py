@@ -93,6 +93,12 @@ class Decision:
     """Node id of the node in whose favour this one was dropped or shortened."""
 
 
+def _whole(value: Any) -> Any:
+    if isinstance(value, str) and not value.isascii():
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return value
+
+
 class Record(BaseModel):
     """Base of the frozen records."""
 
@@ -102,9 +108,7 @@ class Record(BaseModel):
     @classmethod
     def _no_half_characters(cls, value: Any) -> Any:
         """Replace halves of surrogate pairs, which models and PDF readers write and JSON can not hold."""
-        if isinstance(value, str) and not value.isascii():
-            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        return value
+        return tuple(map(_whole, value)) if isinstance(value, (tuple, list)) else _whole(value)
 
 
 class SourceRef(Record):
