@@ -29,8 +29,6 @@ class Policy:
     max_answer_chars: int
     num_output: int
     detect_truncation: bool
-    enforce_schema: bool
-    """Hand the schema to a server that enforces one."""
     count: Callable[[str], int]
     """Estimates the tokens of a text."""
 

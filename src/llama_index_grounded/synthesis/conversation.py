@@ -109,11 +109,16 @@ class Conversation:
         """Make one call, read its pieces as they come, and count what it took."""
         policy = self._policy
         reader = ReplyReader(self._keys, inline_citations=policy.inline_citations, most_chars=policy.max_answer_chars)
-        schema = self._plan.schema if policy.enforce_schema else None
         self._in_call, before = True, self._usage
         self._calls += 1
         self._usage = before.model_copy(update={"estimated_prompt_tokens": before.estimated_prompt_tokens + tokens})
-        sent = yield Call(messages=messages, num_output=policy.num_output, schema=schema)
+        sent = yield Call(
+            messages=messages,
+            num_output=policy.num_output,
+            kind=self._plan.kind,
+            schema=self._plan.schema,
+            output_cls=policy.output_cls,
+        )
         while isinstance(sent, str):
             text = reader.feed(sent)
             if text and self._live and self._early:

@@ -1,15 +1,12 @@
 """The one place that calls an LLM for an answer: one call out, one reply or fault back, sync and async.
 
 Every call is streamed, also where nobody watches, so that the clock can be looked at between chunks and a model that is
-no longer wanted can be stopped. Nothing of the caller's LLM is changed: options that LlamaIndex only takes on the
-object go onto a shallow copy.
+no longer wanted can be stopped.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import copy
 import sys
 import time
 from collections.abc import AsyncGenerator, Awaitable, Generator, Mapping, Sequence
@@ -17,18 +14,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from llama_index_grounded.schema import RefusalReason
+from llama_index_grounded.synthesis.providers import Kind, Prepared, own_async_client, prepare
 from llama_index_grounded.synthesis.reply import Collector, Reply
 
 if TYPE_CHECKING:
     from llama_index.core.base.llms.types import ChatMessage, ChatResponse
     from llama_index.core.llms import LLM
 
-__all__ = ["AsyncModelStream", "Call", "Deadline", "Fault", "ModelStream", "is_ollama", "window_of"]
+    from llama_index_grounded.synthesis.answer import GroundedAnswer
+
+__all__ = ["AsyncModelStream", "Call", "Deadline", "Fault", "ModelStream"]
 
 T = TypeVar("T")
 _CLOCK_STEP = 0.02
 """Seconds by which a timer may fire too early."""
-_OLLAMA_MODULE = "llama_index.llms.ollama"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +37,12 @@ class Call:
     messages: Sequence[ChatMessage]
     num_output: int
     """Most tokens of the reply."""
-    schema: Mapping[str, Any] | None
-    """JSON schema of the reply, for servers that enforce one; None to leave it to the prompt."""
+    kind: Kind
+    """How the reply is given its form."""
+    schema: Mapping[str, Any]
+    """JSON schema of the reply."""
+    output_cls: type[GroundedAnswer]
+    """The class behind the schema."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +80,7 @@ class ModelStream:
 
     def __init__(self, llm: LLM, call: Call, deadline: Deadline) -> None:
         self._deadline = deadline
-        self._collector = Collector()
+        self._collector = Collector(call.output_cls.__name__ if call.kind == "tool" else None)
         self._called = False
         self._chunks = _stream(llm, call, deadline)
 
@@ -107,9 +110,9 @@ class AsyncModelStream:
 
     def __init__(self, llm: LLM, call: Call, deadline: Deadline) -> None:
         self._deadline = deadline
-        self._collector = Collector()
+        self._collector = Collector(call.output_cls.__name__ if call.kind == "tool" else None)
         self._called = False
-        self._chunks = _stream_async(llm, call)
+        self._chunks = _stream_async(llm, call, deadline)
 
     async def next(self) -> str | Reply | Fault:
         """Return the next piece, or how the call ended."""
@@ -152,14 +155,12 @@ async def _within(step: Awaitable[T], seconds: float | None) -> T:
 
 
 def _stream(llm: LLM, call: Call, deadline: Deadline) -> Generator[ChatResponse, None, None]:
-    prepared, options = _prepare(llm, call)
-    if is_ollama(llm):
-        _limit_client(llm, prepared, deadline)
+    prepared = _prepare(llm, call, deadline)
     try:
-        stream = iter(prepared.stream_chat(call.messages, **options))
+        stream = iter(prepared.stream(call.messages))
         first = next(stream, None)
     except NotImplementedError:
-        yield prepared.chat(call.messages, **options)
+        yield prepared.chat(call.messages)
         return
     if first is None:
         return
@@ -167,17 +168,19 @@ def _stream(llm: LLM, call: Call, deadline: Deadline) -> Generator[ChatResponse,
         yield first
         yield from stream
     finally:
-        _close(stream)
+        close = getattr(stream, "close", None)
+        if close is not None:
+            close()
 
 
-async def _stream_async(llm: LLM, call: Call) -> AsyncGenerator[ChatResponse, None]:
-    prepared, options = _prepare(llm, call)
-    async with _own_async_client(llm, prepared):
+async def _stream_async(llm: LLM, call: Call, deadline: Deadline) -> AsyncGenerator[ChatResponse, None]:
+    prepared = _prepare(llm, call, deadline)
+    async with own_async_client(llm, prepared.llm):
         try:
-            stream = await prepared.astream_chat(call.messages, **options)
+            stream = await prepared.astream(call.messages)
             first = await anext(stream, None)
         except NotImplementedError:
-            yield await prepared.achat(call.messages, **options)
+            yield await prepared.achat(call.messages)
             return
         if first is None:
             return
@@ -191,66 +194,15 @@ async def _stream_async(llm: LLM, call: Call) -> AsyncGenerator[ChatResponse, No
                 await close()
 
 
-def _close(stream: object) -> None:
-    close = getattr(stream, "close", None)
-    if close is not None:
-        close()
-
-
-def is_ollama(llm: object) -> bool:
-    """Tell Ollama's class, or one made from it, without importing it."""
-    return any(base.__module__.startswith(_OLLAMA_MODULE) for base in type(llm).__mro__)
-
-
-def window_of(llm: LLM) -> int:
-    """Return the model's context window in tokens; for Ollama the ``num_ctx`` that will be sent."""
-    if is_ollama(llm):
-        chosen = getattr(llm, "additional_kwargs", {}).get("num_ctx")
-        if isinstance(chosen, int):
-            return chosen
-    return llm.metadata.context_window
-
-
-def _prepare(llm: LLM, call: Call) -> tuple[LLM, dict[str, Any]]:
-    """Return the LLM to call and the options of the call. The caller's LLM stays as it is."""
-    if is_ollama(llm):
-        # With a window of its own the copy need not ask the server for it again.
-        limits = {**getattr(llm, "additional_kwargs", {}), "num_predict": call.num_output}
-        own = {"additional_kwargs": limits, "context_window": window_of(llm)}
-        return llm.model_copy(update=own), {} if call.schema is None else {"format": dict(call.schema)}
-    return llm, {"max_tokens": call.num_output} if "max_tokens" in type(llm).model_fields else {}
-
-
-def _limit_client(llm: Any, prepared: Any, deadline: Deadline) -> None:
-    """Use the LLM's own connections, but wait for no longer than the deadline allows."""
-    prepared._client = copy.copy(llm.client)  # noqa: SLF001 - there is no public place for a client
-    if deadline.left is not None and (llm.request_timeout is None or deadline.left < llm.request_timeout):
-        # The copy shares the pool of connections; only its time limit is its own.
-        prepared._client._client = copy.copy(prepared._client._client)  # noqa: SLF001 - as above
-        prepared._client._client.timeout = deadline.left  # noqa: SLF001 - as above
-
-
-@contextlib.asynccontextmanager
-async def _own_async_client(llm: Any, prepared: Any) -> AsyncGenerator[None, None]:
-    """Give each call a client of its own: one client can not serve several event loops."""
-    if not is_ollama(llm) or _is_custom(llm):
-        yield
-        return
-    prepared._async_client = None  # noqa: SLF001 - there is no public place for a client
-    client = prepared.async_client
-    try:
-        yield
-    finally:
-        await client.close()
-
-
-def _is_custom(llm: Any) -> bool:
-    """Tell a client that the user made, with a transport or credentials of its own, from one that Ollama made."""
-    given = getattr(llm._async_client, "_client", None)  # noqa: SLF001 - as above
-    if given is None:
-        return False
-    plain = type(given._transport).__name__ == "AsyncHTTPTransport"  # noqa: SLF001 - httpx shows it nowhere else
-    return not plain or given.auth is not None
+def _prepare(llm: LLM, call: Call, deadline: Deadline) -> Prepared:
+    return prepare(
+        llm,
+        call.kind,
+        num_output=call.num_output,
+        schema=call.schema,
+        output_cls=call.output_cls,
+        seconds=deadline.left,
+    )
 
 
 def _fault(error: Exception, deadline: Deadline, *, called: bool) -> Fault:

@@ -14,6 +14,7 @@ from llama_index_grounded.evidence import MetadataKeys
 from llama_index_grounded.synthesis.answer import GroundedAnswer, schema_of
 from llama_index_grounded.synthesis.links import UrlFor, check_url_for
 from llama_index_grounded.synthesis.prompts import Language, QuestionPosition
+from llama_index_grounded.synthesis.providers import Structured
 from llama_index_grounded.synthesis.respond import RefusalText, check_refusal_text
 from llama_index_grounded.synthesis.validate import InvalidIdPolicy
 from llama_index_grounded.tokens import TokenCounter
@@ -22,10 +23,9 @@ if TYPE_CHECKING:
     from llama_index_grounded.rendering import Renderer
     from llama_index_grounded.selection.stage import Stage
 
-__all__ = ["OnError", "Options", "StructuredOutput", "check_parts", "fingerprint"]
+__all__ = ["OnError", "Options", "check_parts", "fingerprint"]
 
 OnError = Literal["refuse", "raise"]
-StructuredOutput = Literal["auto", "prompt"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class Options:
     detect_truncation: bool
     max_answer_chars: int
     url_for: UrlFor | None
-    structured_output: StructuredOutput
+    structured_output: Structured
     inline_citations: bool
 
     def __post_init__(self) -> None:
@@ -59,7 +59,7 @@ class Options:
         _one_of("question_position", self.question_position, QuestionPosition)
         _one_of("on_invalid_ids", self.on_invalid_ids, InvalidIdPolicy)
         _one_of("on_error", self.on_error, OnError)
-        _one_of("structured_output", self.structured_output, StructuredOutput)
+        _one_of("structured_output", self.structured_output, Structured)
         _whole("max_retries", self.max_retries, least=0)
         _whole("num_output", self.num_output, least=1)
         _whole("max_answer_chars", self.max_answer_chars, least=1)

@@ -21,6 +21,7 @@ from llama_index_grounded.schema import Action, Decision, Refusal, RefusalReason
 from llama_index_grounded.synthesis.answer import GroundedAnswer, schema_of
 from llama_index_grounded.synthesis.links import UrlFor, with_url
 from llama_index_grounded.synthesis.prompts import envelope
+from llama_index_grounded.synthesis.providers import Kind
 
 if TYPE_CHECKING:
     from llama_index.core.schema import NodeWithScore
@@ -48,6 +49,8 @@ class Plan:
     allowance: int | None
     """What the messages may take: the window less the room for the reply; None where no model was asked for it."""
     decisions: tuple[Decision, ...]
+    kind: Kind
+    """How the reply is given its form."""
     schema: Mapping[str, Any]
     refusal: Refusal | None = None
     top_score: float | None = None
@@ -64,7 +67,8 @@ class PromptParts:
     renderer: Renderer
     counter: TokenCounter
     output_cls: type[GroundedAnswer]
-    schema_in_prompt: bool
+    kind: Kind
+    """How the reply is given its form; where it is given in words, the schema stands in the prompt."""
     schema: Mapping[str, Any] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -74,7 +78,7 @@ class PromptParts:
     def messages(self, query: str, context: str) -> tuple[ChatMessage, ...]:
         """Fill the template, with the question escaped so that it can not pose as a source."""
         filled = self.template.format_messages(context_str=context, query_str=self.renderer.escape(query))
-        schema = json.dumps(self.schema, ensure_ascii=False) if self.schema_in_prompt else None
+        schema = json.dumps(self.schema, ensure_ascii=False) if self.kind == "prompt" else None
         *before, last = [ChatMessage(role=message.role, content=message.content or "") for message in filled]
         closing = f"{last.content}\n\n{envelope(self.output_cls, schema)}"
         system = [text for text in (self.model_prompt, self.system_prompt) if text]
@@ -138,6 +142,7 @@ def make_plan(
         tokens=parts.counter.estimate(frame + sum(counts)) if nodes else 0,
         allowance=allowance,
         decisions=(*evidence.trail.decisions, *decisions, *unfit, *_cleaned(rendering, nodes)),
+        kind=parts.kind,
         schema=parts.schema,
     )
     refusal = None if nodes else _why_empty(plan.decisions, parts.counter.estimate(frame), allowance)
@@ -152,6 +157,7 @@ def _empty(decisions: tuple[Decision, ...]) -> Plan:
         tokens=0,
         allowance=None,
         decisions=decisions,
+        kind="prompt",
         schema={},
         refusal=_why_empty(decisions, 0, None),
         top_score=_top_score(decisions, ()),

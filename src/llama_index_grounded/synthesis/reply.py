@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass
+from typing import Any, cast
 
-if TYPE_CHECKING:
-    from llama_index.core.base.llms.types import ChatResponse
+from llama_index.core.base.llms.types import ChatResponse, ToolCallBlock
 
 __all__ = ["Collector", "Reply"]
 
@@ -28,42 +28,62 @@ class Reply:
     """True where the text is empty and the model wrote something into its thinking."""
 
 
-@dataclass(slots=True)
 class Collector:
-    """Adds up the chunks of one reply."""
+    """Adds up the chunks of one reply.
 
-    parts: list[str] = field(default_factory=list[str])
-    last: ChatResponse | None = None
-    thought: bool = False
-    usage: tuple[int | None, int | None] = (None, None)
-    cut_off: bool = False
+    Args:
+        tool: Name of the function whose arguments are the reply; None where the reply is the text.
+    """
+
+    def __init__(self, tool: str | None) -> None:
+        self._tool = tool
+        self._parts: list[str] = []
+        self._last: ChatResponse | None = None
+        self._thought = False
+        self._usage: tuple[int | None, int | None] = (None, None)
+        self._cut_off = False
 
     def add(self, chunk: ChatResponse) -> str:
-        """Take the next chunk and return its text."""
-        piece = chunk.delta or ""
-        self.parts.append(piece)
-        self.last = chunk
-        self.thought = self.thought or bool(_extras(chunk).get("thinking_delta"))
+        """Take the next chunk and return the next piece of the reply."""
+        self._last = chunk
+        self._thought = self._thought or bool(_extras(chunk).get("thinking_delta"))
         prompt, completion = _usage(chunk)
-        self.usage = (
-            self.usage[0] if prompt is None else prompt,
-            self.usage[1] if completion is None else completion,
+        self._usage = (
+            self._usage[0] if prompt is None else prompt,
+            self._usage[1] if completion is None else completion,
         )
-        self.cut_off = self.cut_off or _cut_off(chunk)
+        self._cut_off = self._cut_off or _cut_off(chunk)
+        piece = (chunk.delta or "") if self._tool is None else self._next_argument(chunk)
+        self._parts.append(piece)
         return piece
 
     def reply(self) -> Reply:
         """Return what has come so far."""
-        text = "".join(self.parts)
-        if not text and self.last is not None:
-            text = self.last.message.content or ""
+        text = "".join(self._parts)
+        if self._last is not None and self._tool is not None:
+            text = "".join(_arguments(self._last, self._tool)) or self._last.message.content or ""
+        elif self._last is not None and not text:
+            text = self._last.message.content or ""
         return Reply(
             text=text,
-            prompt_tokens=self.usage[0],
-            completion_tokens=self.usage[1],
-            cut_off=self.cut_off,
-            only_thinking=self.thought and not text.strip(),
+            prompt_tokens=self._usage[0],
+            completion_tokens=self._usage[1],
+            cut_off=self._cut_off,
+            only_thinking=self._thought and not text.strip(),
         )
+
+    def _next_argument(self, chunk: ChatResponse) -> str:
+        """Return what has been added to the arguments of the only call, if the provider streams them as text."""
+        calls = _arguments(chunk, self._tool or "", streamed=True)
+        before = sum(map(len, self._parts))
+        return calls[0][before:] if len(calls) == 1 else ""
+
+
+def _arguments(chunk: ChatResponse, tool: str, *, streamed: bool = False) -> list[str]:
+    """Return the arguments of every call of our function as JSON; two calls are two objects, which is no answer."""
+    calls = [block for block in chunk.message.blocks if isinstance(block, ToolCallBlock) and block.tool_name == tool]
+    texts = [call.tool_kwargs for call in calls if isinstance(call.tool_kwargs, str) or not streamed]
+    return [text if isinstance(text, str) else json.dumps(text, ensure_ascii=False) for text in texts]
 
 
 def _as_mapping(value: object) -> Mapping[str, Any]:

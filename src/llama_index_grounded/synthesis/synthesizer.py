@@ -19,14 +19,14 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index_grounded.evidence import DEFAULT_KEYS, MetadataKeys
 from llama_index_grounded.rendering import Renderer, XmlRenderer
 from llama_index_grounded.selection.trail import Evidence, collect
-from llama_index_grounded.synthesis import generate
 from llama_index_grounded.synthesis.answer import GroundedAnswer
 from llama_index_grounded.synthesis.assess import Policy
 from llama_index_grounded.synthesis.conversation import Conversation
 from llama_index_grounded.synthesis.drive import drive, drive_async
-from llama_index_grounded.synthesis.options import OnError, Options, StructuredOutput, check_parts, fingerprint
+from llama_index_grounded.synthesis.options import OnError, Options, check_parts, fingerprint
 from llama_index_grounded.synthesis.plan import Plan, PromptParts, check_template, make_plan
 from llama_index_grounded.synthesis.prompts import SYSTEM_PROMPT, Language, QuestionPosition, question_template
+from llama_index_grounded.synthesis.providers import Structured, structured_by, window_of
 from llama_index_grounded.synthesis.respond import GroundedResponse, RefusalText, refusal_words
 from llama_index_grounded.synthesis.session import Session
 from llama_index_grounded.synthesis.streaming import AsyncGroundedStreamingResponse, GroundedStreamingResponse
@@ -76,8 +76,9 @@ class CitingSynthesizer(BaseSynthesizer):
             `SourceRef`. Without it the URL in the metadata counts.
         keys: Names of the identifying metadata fields, for nodes that no stage has stamped.
         counter: How to count; by default LlamaIndex's own tokenizer setting, else ``o200k_base``.
-        structured_output: ``"auto"`` hands the JSON schema to servers that enforce it (Ollama) and writes it into the
-            prompt for others; ``"prompt"`` always writes it into the prompt.
+        structured_output: How the reply is given its form. ``"auto"`` chooses by the LLM: a schema that the server
+            enforces (``"schema"``: Ollama, OpenAI and servers like it), else one function that the model has to call
+            (``"tool"``), else words and the schema in the prompt (``"prompt"``).
         inline_citations: Keep ``[S1]`` markers in the answer.
         streaming: Return a `GroundedStreamingResponse`, or its async twin.
         callback_manager: LlamaIndex's; by default that of ``Settings``.
@@ -114,7 +115,7 @@ class CitingSynthesizer(BaseSynthesizer):
         url_for: UrlFor | None = None,
         keys: MetadataKeys = DEFAULT_KEYS,
         counter: TokenCounter | None = None,
-        structured_output: StructuredOutput = "auto",
+        structured_output: Structured = "auto",
         inline_citations: bool = True,
         streaming: bool = False,
         callback_manager: CallbackManager | None = None,
@@ -198,7 +199,7 @@ class CitingSynthesizer(BaseSynthesizer):
     def context_window(self) -> int:
         """Return the model's window in tokens; LlamaIndex's default where the model's server can not be asked."""
         try:
-            return generate.window_of(self._llm)
+            return window_of(self._llm)
         except Exception as error:  # noqa: BLE001 - an outage is reported by the call that follows, not here
             _logger.warning("the model's window is unknown (%s); %d is assumed", error, DEFAULT_CONTEXT_WINDOW)
             return DEFAULT_CONTEXT_WINDOW
@@ -315,7 +316,7 @@ class CitingSynthesizer(BaseSynthesizer):
             renderer=self._options.renderer,
             counter=self.counter,
             output_cls=self._options.output_cls,
-            schema_in_prompt=self._options.structured_output == "prompt" or not generate.is_ollama(llm),
+            kind=structured_by(llm, self._options.structured_output),
         )
 
     def _policy(self) -> Policy:
@@ -328,7 +329,6 @@ class CitingSynthesizer(BaseSynthesizer):
             max_answer_chars=options.max_answer_chars,
             num_output=options.num_output,
             detect_truncation=options.detect_truncation,
-            enforce_schema=options.structured_output == "auto",
             count=self.counter.count,
         )
 

@@ -32,7 +32,7 @@ _BARE_VALUE = r"[^\s\"'<>=`]"
 
 _HEAD = re.compile(r"<\s*(/?)\s*([A-Za-z]*)")
 _ATTRIBUTES = re.compile(
-    rf"(?:\s+(?:{_NAME}\s*=\s*(?:{_QUOTED}|{_BARE_VALUE}+)|[Ss][0-9]+(?![^\s/>])))*",
+    rf"(?:\s+(?:{_NAME}\s*=\s*(?:{_QUOTED}|{_BARE_VALUE}+)|[Ss][0-9]+(?![^\s/>]|\s*=)))*",
 )
 _CLOSE = re.compile(r"\s*(?:/\s*)?(?:>|&gt;)")
 # What may stand between whole attributes and the place where the text has not arrived; group 1 is an open quote.
@@ -52,6 +52,7 @@ _TAIL_BEGUN = re.compile(
     rf"/?([A-Za-z]*)(?:={_QUOTED})?{_TAIL_MORE}*"
     rf"(?:={_OPEN_QUOTE}?|\s+(?:{_NAME}(?:={_OPEN_QUOTE}?)?)?)?\s*/?"
 )
+_SPECIAL = re.compile(r"[\[【［`~$\\<]")
 
 _AUTOLINK = re.compile(r"<https?:[^\s<>]*>", re.IGNORECASE)
 _AUTOLINK_BEGUN = re.compile(r"<(?:h(?:t(?:t(?:p(?:s?(?::[^\s<>]*)?)?)?)?)?)?", re.IGNORECASE)
@@ -90,7 +91,8 @@ def match_tail(view: View, start: int) -> Hit:
         return NONE
     if at == view.stop and view.more:
         return MORE
-    return view.broken_at(at)
+    # Where it can't go on, what a value holds must be read as text.
+    return NONE if _SPECIAL.search(begun[0]) else view.broken_at(at)
 
 
 def match_autolink(view: View, start: int) -> Hit:
@@ -100,7 +102,7 @@ def match_autolink(view: View, start: int) -> Hit:
     if link is not None:
         return Hit(Outcome.FOUND, link.end())
     at = _end(_AUTOLINK_BEGUN, view.text, start, view.stop)
-    return MORE if at == view.stop and view.more else view.broken_at(at)
+    return MORE if at == view.stop and view.more else NONE
 
 
 def _attributes(view: View, at: int, *, closing: bool, name: str) -> Hit:

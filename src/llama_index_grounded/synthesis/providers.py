@@ -1,0 +1,213 @@
+"""What differs between the kinds of LLM: how the schema is handed over, the limit of the reply, the clock, the client.
+
+Nothing of the caller's LLM is changed: options that LlamaIndex only takes on the object go onto a shallow copy, which
+shares the connections of the original.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from llama_index.core.llms.function_calling import FunctionCallingLLM
+from llama_index.core.tools import FunctionTool
+
+from llama_index_grounded.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from llama_index.core.base.llms.types import (
+        ChatMessage,
+        ChatResponse,
+        ChatResponseAsyncGen,
+        ChatResponseGen,
+    )
+    from llama_index.core.llms import LLM
+
+    from llama_index_grounded.synthesis.answer import GroundedAnswer
+
+__all__ = ["Kind", "Prepared", "Structured", "own_async_client", "prepare", "structured_by", "window_of"]
+
+Kind = Literal["ollama", "openai", "tool", "prompt"]
+Structured = Literal["auto", "schema", "tool", "prompt"]
+"""How the reply is given its form: chosen by the LLM, a schema that the server enforces, a function call, or words."""
+
+_OLLAMA_MODULE = "llama_index.llms.ollama"
+_OPENAI_BASE = ("llama_index.llms.openai.base", "OpenAI")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """An LLM and the options of one call."""
+
+    llm: LLM
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    tool: FunctionTool | None = None
+    """The one function that the model has to call."""
+
+    def stream(self, messages: Sequence[ChatMessage]) -> ChatResponseGen:
+        """Start a streamed call."""
+        if self.tool is None:
+            return self.llm.stream_chat(messages, **self.options)
+        return _caller(self.llm).stream_chat_with_tools(**self._call(messages))
+
+    async def astream(self, messages: Sequence[ChatMessage]) -> ChatResponseAsyncGen:
+        """Start a streamed call."""
+        if self.tool is None:
+            return await self.llm.astream_chat(messages, **self.options)
+        return await _caller(self.llm).astream_chat_with_tools(**self._call(messages))
+
+    def chat(self, messages: Sequence[ChatMessage]) -> ChatResponse:
+        """Make a call of an LLM that does not stream."""
+        if self.tool is None:
+            return self.llm.chat(messages, **self.options)
+        return _caller(self.llm).chat_with_tools(**self._call(messages))
+
+    async def achat(self, messages: Sequence[ChatMessage]) -> ChatResponse:
+        """Make a call of an LLM that does not stream."""
+        if self.tool is None:
+            return await self.llm.achat(messages, **self.options)
+        return await _caller(self.llm).achat_with_tools(**self._call(messages))
+
+    def _call(self, messages: Sequence[ChatMessage]) -> dict[str, Any]:
+        return {"tools": [self.tool], "chat_history": list(messages), "tool_required": True, **self.options}
+
+
+def _caller(llm: LLM) -> FunctionCallingLLM:
+    if not isinstance(llm, FunctionCallingLLM):
+        msg = f"{type(llm).__name__} can not call functions; use another structured_output"
+        raise ConfigurationError(msg)
+    return llm
+
+
+def structured_by(llm: LLM, wanted: Structured) -> Kind:
+    """Choose how this LLM is given the form of its reply.
+
+    Raises:
+        ConfigurationError: If it can not be given it in the wanted way.
+    """
+    if wanted == "prompt":
+        return "prompt"
+    if wanted == "tool":
+        _caller(llm)
+        return "tool"
+    if _is_ollama(llm):
+        return "ollama"
+    if _is_openai(llm) and llm.metadata.is_chat_model:
+        return "openai"
+    if wanted == "schema":
+        msg = f"{type(llm).__name__} enforces no schema that we know of; use another structured_output"
+        raise ConfigurationError(msg)
+    return "tool" if isinstance(llm, FunctionCallingLLM) and llm.metadata.is_function_calling_model else "prompt"
+
+
+def window_of(llm: LLM) -> int:
+    """Return the model's context window in tokens; for Ollama the ``num_ctx`` that will be sent."""
+    if _is_ollama(llm):
+        chosen = getattr(llm, "additional_kwargs", {}).get("num_ctx")
+        if isinstance(chosen, int):
+            return chosen
+    return llm.metadata.context_window
+
+
+def chooses_its_own_window(llm: LLM) -> bool:
+    """Tell an Ollama that was given no window: the server's whole context length will be sent as ``num_ctx``."""
+    unset = getattr(llm, "context_window", None) == -1
+    return unset and _is_ollama(llm) and "num_ctx" not in getattr(llm, "additional_kwargs", {})
+
+
+def prepare(
+    llm: LLM,
+    kind: Kind,
+    *,
+    num_output: int,
+    schema: Mapping[str, Any],
+    output_cls: type[GroundedAnswer],
+    seconds: float | None,
+) -> Prepared:
+    """Make the copy and the options for one call, with the output limit and, where the client takes one, a time limit."""
+    if _is_ollama(llm):
+        # With a window of its own the copy need not ask the server for it again.
+        limits = {**getattr(llm, "additional_kwargs", {}), "num_predict": num_output}
+        own = llm.model_copy(update={"additional_kwargs": limits, "context_window": window_of(llm)})
+        _limit_ollama_client(llm, own, seconds)
+        return Prepared(
+            llm=own, options={"format": dict(schema)} if kind == "ollama" else {}, tool=_tool(kind, output_cls)
+        )
+    limited = llm.model_copy(update={"max_tokens": num_output}) if "max_tokens" in type(llm).model_fields else llm
+    options: dict[str, Any] = {}
+    if _is_openai(llm):
+        options = {"stream_options": {"include_usage": True}}
+        if seconds is not None:
+            options["timeout"] = seconds
+    if kind == "openai":
+        options["response_format"] = _response_format(schema, output_cls)
+    return Prepared(llm=limited, options=options, tool=_tool(kind, output_cls))
+
+
+def _tool(kind: Kind, output_cls: type[GroundedAnswer]) -> FunctionTool | None:
+    if kind != "tool":
+        return None
+    about = "Give the answer, its verdict and the keys of its sources."
+    return FunctionTool.from_defaults(fn=dict, name=output_cls.__name__, description=about, fn_schema=output_cls)
+
+
+def _response_format(schema: Mapping[str, Any], output_cls: type[GroundedAnswer]) -> dict[str, Any]:
+    # OpenAI's strict mode wants every property required.
+    strict = set(schema["required"]) == set(schema["properties"])
+    described = {"name": output_cls.__name__, "schema": dict(schema), "strict": strict}
+    return {"type": "json_schema", "json_schema": described}
+
+
+def _is_ollama(llm: object) -> bool:
+    return any(base.__module__.startswith(_OLLAMA_MODULE) for base in type(llm).__mro__)
+
+
+def _is_openai(llm: object) -> bool:
+    return any((base.__module__, base.__name__) == _OPENAI_BASE for base in type(llm).__mro__)
+
+
+# From here on: private attributes of the two client classes, since LlamaIndex has no public place for them.
+# ruff: noqa: SLF001
+
+
+def _limit_ollama_client(llm: Any, own: Any, seconds: float | None) -> None:
+    """Use the LLM's own connections, but wait for no longer than the deadline allows."""
+    own._client = copy.copy(llm.client)
+    if seconds is not None and (llm.request_timeout is None or seconds < llm.request_timeout):
+        # The copy shares the pool of connections; only its time limit is its own.
+        own._client._client = copy.copy(own._client._client)
+        own._client._client.timeout = seconds
+
+
+@contextlib.asynccontextmanager
+async def own_async_client(llm: Any, own: Any) -> AsyncGenerator[None, None]:
+    """Give each call an async client of its own: one client can not serve several event loops.
+
+    A client that the user made, with a transport or credentials of its own, is used as it is.
+    """
+    name = "_async_client" if _is_ollama(llm) else "_aclient" if _is_openai(llm) else None
+    if name is None or own is llm or _is_custom(getattr(llm, name), llm):
+        yield
+        return
+    setattr(own, name, None)
+    try:
+        yield
+    finally:
+        client = getattr(own, name)
+        if client is not None:
+            await client.close()
+
+
+def _is_custom(client: Any, llm: Any) -> bool:
+    """Tell a client that the user made from one that the LLM's class made for itself."""
+    if getattr(llm, "_async_http_client", None) is not None:
+        return True
+    inner = getattr(client, "_client", None)
+    if inner is None:
+        return False
+    if _is_openai(llm):
+        return type(inner).__name__ != "AsyncHttpxClientWrapper"
+    return type(inner._transport).__name__ != "AsyncHTTPTransport" or inner.auth is not None
