@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Plan", "PromptParts", "check_template", "make_plan"]
 
 STAGE = "CitingSynthesizer"
-_GAP = "\x00sources\x00"
+_GAP, _QUESTION = "\x00sources\x00", "\x00question\x00"
 _GATE_REASONS: dict[str, str] = {"low_margin": RefusalReason.low_score}
 
 
@@ -52,6 +52,7 @@ class Plan:
     kind: Kind
     """How the reply is given its form."""
     schema: Mapping[str, Any]
+    warnings: tuple[str, ...] = ()
     refusal: Refusal | None = None
     top_score: float | None = None
 
@@ -69,6 +70,7 @@ class PromptParts:
     output_cls: type[GroundedAnswer]
     kind: Kind
     """How the reply is given its form; where it is given in words, the schema stands in the prompt."""
+    warnings: tuple[str, ...] = ()
     schema: Mapping[str, Any] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -100,12 +102,13 @@ class PromptParts:
 
 def check_template(template: BasePromptTemplate) -> None:
     """Refuse a template that does not hold the sources once and the question at least once."""
-    for name in ("context_str", "query_str"):
-        if name not in template.template_vars:
+    filled = template.format_messages(context_str=_GAP, query_str=_QUESTION)
+    text = "".join(message.content or "" for message in filled)
+    for name, mark in (("context_str", _GAP), ("query_str", _QUESTION)):
+        if mark not in text:
             msg = f"the text_qa_template has no {{{name}}}; it has {sorted(template.template_vars)}"
             raise ConfigurationError(msg)
-    filled = template.format_messages(context_str=_GAP, query_str="")
-    if sum((message.content or "").count(_GAP) for message in filled) != 1:
+    if text.count(_GAP) != 1:
         raise ConfigurationError("the text_qa_template must hold {context_str} exactly once")
 
 
@@ -144,6 +147,7 @@ def make_plan(
         decisions=(*evidence.trail.decisions, *decisions, *unfit, *_cleaned(rendering, nodes)),
         kind=parts.kind,
         schema=parts.schema,
+        warnings=parts.warnings,
     )
     refusal = None if nodes else _why_empty(plan.decisions, parts.counter.estimate(frame), allowance)
     return replace(plan, refusal=refusal, top_score=_top_score(plan.decisions, plan.sources))

@@ -28,7 +28,17 @@ if TYPE_CHECKING:
 
     from llama_index_grounded.synthesis.answer import GroundedAnswer
 
-__all__ = ["Kind", "Prepared", "Structured", "own_async_client", "prepare", "structured_by", "window_of"]
+__all__ = [
+    "UNSET_WINDOW",
+    "Kind",
+    "Prepared",
+    "Structured",
+    "chooses_its_own_window",
+    "own_async_client",
+    "prepare",
+    "structured_by",
+    "window_of",
+]
 
 Kind = Literal["ollama", "openai", "tool", "prompt"]
 Structured = Literal["auto", "schema", "tool", "prompt"]
@@ -110,6 +120,12 @@ def window_of(llm: LLM) -> int:
         if isinstance(chosen, int):
             return chosen
     return llm.metadata.context_window
+
+
+UNSET_WINDOW = (
+    "Ollama was given no context_window, so the model's whole context length is sent as num_ctx; "
+    "set context_window to what the machine can hold"
+)
 
 
 def chooses_its_own_window(llm: LLM) -> bool:

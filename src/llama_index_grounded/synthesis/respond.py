@@ -118,12 +118,12 @@ def build_result(
         "top_score": plan.top_score,
         "elapsed_ms": elapsed_ms,
         "fingerprint": fingerprint,
+        "warnings": (*plan.warnings, *(outcome.warnings if outcome else ())),
     }
     if outcome is None:
         return GroundedResult(**shared)
     return GroundedResult(
         **shared,
-        warnings=outcome.warnings,
         usage=outcome.usage,
         llm_calls=outcome.calls,
         raw_output=outcome.raw_output,

@@ -26,7 +26,13 @@ from llama_index_grounded.synthesis.drive import drive, drive_async
 from llama_index_grounded.synthesis.options import OnError, Options, check_parts, fingerprint
 from llama_index_grounded.synthesis.plan import Plan, PromptParts, check_template, make_plan
 from llama_index_grounded.synthesis.prompts import SYSTEM_PROMPT, Language, QuestionPosition, question_template
-from llama_index_grounded.synthesis.providers import Structured, structured_by, window_of
+from llama_index_grounded.synthesis.providers import (
+    UNSET_WINDOW,
+    Structured,
+    chooses_its_own_window,
+    structured_by,
+    window_of,
+)
 from llama_index_grounded.synthesis.respond import GroundedResponse, RefusalText, refusal_words
 from llama_index_grounded.synthesis.session import Session
 from llama_index_grounded.synthesis.streaming import AsyncGroundedStreamingResponse, GroundedStreamingResponse
@@ -126,6 +132,7 @@ class CitingSynthesizer(BaseSynthesizer):
         self._streaming = streaming
         self._output_cls = output_cls
         self._keys = keys
+        self._window_unset = False
         self._counter = counter
         check_parts(keys, counter)
         self._options = Options(
@@ -199,6 +206,7 @@ class CitingSynthesizer(BaseSynthesizer):
     def context_window(self) -> int:
         """Return the model's window in tokens; LlamaIndex's default where the model's server can not be asked."""
         try:
+            self._window_unset = self._window_unset or chooses_its_own_window(self._llm)
             return window_of(self._llm)
         except Exception as error:  # noqa: BLE001 - an outage is reported by the call that follows, not here
             _logger.warning("the model's window is unknown (%s); %d is assumed", error, DEFAULT_CONTEXT_WINDOW)
@@ -317,6 +325,7 @@ class CitingSynthesizer(BaseSynthesizer):
             counter=self.counter,
             output_cls=self._options.output_cls,
             kind=structured_by(llm, self._options.structured_output),
+            warnings=(UNSET_WINDOW,) if self._window_unset or chooses_its_own_window(llm) else (),
         )
 
     def _policy(self) -> Policy:
