@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from llama_index_grounded.schema import Refusal, RefusalReason
 from llama_index_grounded.synthesis.answer import GroundedAnswer, InvalidReplyError, read_reply
 from llama_index_grounded.synthesis.generate import Fault
+from llama_index_grounded.synthesis.options import Options
 from llama_index_grounded.synthesis.reply import Reply
-from llama_index_grounded.synthesis.validate import InvalidIdPolicy, Judgement, judge, too_long
+from llama_index_grounded.synthesis.validate import Judgement, judge, too_long
 
-__all__ = ["Assessment", "Policy", "assess"]
+__all__ = ["Assessment", "assess"]
 
 _TRUNCATED_SHARE = 0.6
 _NOTABLE_SHARE = 0.8
 _NOTABLE_TOKENS = 64
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
-    """The options that decide what becomes of a reply."""
-
-    output_cls: type[GroundedAnswer]
-    on_invalid_ids: InvalidIdPolicy
-    max_retries: int
-    inline_citations: bool
-    max_answer_chars: int
-    num_output: int
-    detect_truncation: bool
-    count: Callable[[str], int]
-    """Estimates the tokens of a text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,13 +37,13 @@ class Assessment:
 
 
 def assess(
-    reply: Reply | Fault, policy: Policy, keys: Sequence[str], *, sent: int, at_length: bool, last: bool
+    reply: Reply | Fault, options: Options, keys: Sequence[str], *, sent: int, at_length: bool, last: bool
 ) -> Assessment:
     """Judge one call.
 
     Args:
         reply: What came back.
-        policy: The options.
+        options: The synthesizer's.
         keys: The keys that were in the prompt.
         sent: Estimated tokens of the prompt.
         at_length: The model was stopped because the answer was too long.
@@ -65,24 +51,24 @@ def assess(
     """
     if isinstance(reply, Fault):
         return Assessment(refusal=Refusal(reason=reply.reason, detail=reply.detail), error=reply.error)
-    gap = _gap(sent, reply) if policy.detect_truncation else ""
+    gap = _gap(sent, reply) if options.detect_truncation else ""
     if gap and (reply.prompt_tokens or 0) < sent * _TRUNCATED_SHARE:
         return Assessment(refusal=Refusal(reason=RefusalReason.prompt_truncated, detail=gap))
     warning = gap or None
     if at_length:
-        refusal = Refusal(reason=RefusalReason.answer_too_long, detail=too_long(policy.max_answer_chars))
+        refusal = Refusal(reason=RefusalReason.answer_too_long, detail=too_long(options.max_answer_chars))
         return Assessment(refusal=refusal, warning=warning)
     try:
-        answer = read_reply(reply.text, policy.output_cls)
+        answer = read_reply(reply.text, options.output_cls)
     except InvalidReplyError as error:
         refusal = Refusal(reason=RefusalReason.invalid_output, detail=_unreadable(reply, error))
         return Assessment(refusal=refusal, ask_again=not reply.cut_off, warning=warning)
     judgement = judge(
         answer,
         keys,
-        on_invalid_ids="drop" if policy.on_invalid_ids == "retry" and last else policy.on_invalid_ids,
-        inline_citations=policy.inline_citations,
-        max_answer_chars=policy.max_answer_chars,
+        on_invalid_ids="drop" if options.on_invalid_ids == "retry" and last else options.on_invalid_ids,
+        inline_citations=options.inline_citations,
+        max_answer_chars=options.max_answer_chars,
     )
     if judgement.refusal is None:
         return Assessment(judgement=judgement, answer=answer, warning=warning)

@@ -7,7 +7,7 @@ behave the same.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import TYPE_CHECKING
@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING
 from llama_index.core.base.llms.types import ChatMessage
 
 from llama_index_grounded.schema import Refusal, RefusalReason, TextEvent, Usage
-from llama_index_grounded.synthesis.assess import Assessment, Policy, assess
+from llama_index_grounded.synthesis.assess import Assessment, assess
 from llama_index_grounded.synthesis.generate import Call, Fault
 from llama_index_grounded.synthesis.prompts import re_ask
 from llama_index_grounded.synthesis.reader import ReplyReader
 from llama_index_grounded.synthesis.reply import Reply
 
 if TYPE_CHECKING:
+    from llama_index_grounded.synthesis.options import Options
     from llama_index_grounded.synthesis.plan import Plan
 
 __all__ = ["Conversation", "Outcome", "Want"]
@@ -59,16 +60,18 @@ class Conversation:
 
     Args:
         plan: What to send.
-        policy: What to make of the replies.
+        options: The synthesizer's, which decide what becomes of a reply.
+        count: Estimates the tokens of a text.
         live: Show text while the model writes. Once something is shown, there is no further call.
     """
 
-    def __init__(self, plan: Plan, policy: Policy, *, live: bool) -> None:
+    def __init__(self, plan: Plan, options: Options, count: Callable[[str], int], *, live: bool) -> None:
         self._plan = plan
-        self._policy = policy
+        self._options = options
+        self._count = count
         self._live = live
         # A policy that may still refuse or ask again decides before anything is shown.
-        self._early = policy.on_invalid_ids == "drop"
+        self._early = options.on_invalid_ids == "drop"
         self._keys = [source.key for source in plan.sources]
         self._calls = 0
         self._usage = Usage()
@@ -81,7 +84,7 @@ class Conversation:
 
     def steps(self) -> Generator[Step, Sent, Outcome]:
         """Go through the conversation."""
-        messages, tokens, retries = self._plan.messages, self._plan.tokens, self._policy.max_retries
+        messages, tokens, retries = self._plan.messages, self._plan.tokens, self._options.max_retries
         while True:
             reply = yield from self._listen(messages, tokens)
             found = self._assess(reply, tokens, last=retries == 0)
@@ -89,7 +92,7 @@ class Conversation:
                 return (yield from self._conclude(found))
             without = self._assess(reply, tokens, last=True)
             complaint = re_ask(found.refusal.detail, self._keys)
-            more = self._policy.count(complaint)
+            more = self._count(complaint)
             fits = self._plan.allowance is None or self._plan.tokens + more <= self._plan.allowance
             if retries == 0 or self._shown or not fits:
                 return (yield from self._conclude(without))
@@ -107,17 +110,17 @@ class Conversation:
 
     def _listen(self, messages: tuple[ChatMessage, ...], tokens: int) -> Generator[Step, Sent, Reply | Fault]:
         """Make one call, read its pieces as they come, and count what it took."""
-        policy = self._policy
-        reader = ReplyReader(self._keys, inline_citations=policy.inline_citations, most_chars=policy.max_answer_chars)
+        options = self._options
+        reader = ReplyReader(self._keys, inline_citations=options.inline_citations, most_chars=options.max_answer_chars)
         self._in_call, before = True, self._usage
         self._calls += 1
         self._usage = before.model_copy(update={"estimated_prompt_tokens": before.estimated_prompt_tokens + tokens})
         sent = yield Call(
             messages=messages,
-            num_output=policy.num_output,
+            num_output=options.num_output,
             kind=self._plan.kind,
             schema=self._plan.schema,
-            output_cls=policy.output_cls,
+            output_cls=options.output_cls,
         )
         while isinstance(sent, str):
             text = reader.feed(sent)
@@ -149,7 +152,7 @@ class Conversation:
         )
 
     def _assess(self, reply: Reply | Fault, tokens: int, *, last: bool) -> Assessment:
-        found = assess(reply, self._policy, self._keys, sent=tokens, at_length=self._at_length, last=last)
+        found = assess(reply, self._options, self._keys, sent=tokens, at_length=self._at_length, last=last)
         if found.warning:
             self._warnings[found.warning] = None
         return found

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from llama_index_grounded.rendering import Renderer
     from llama_index_grounded.selection.stage import Stage
 
-__all__ = ["OnError", "Options", "check_parts", "fingerprint"]
+__all__ = ["OnError", "Options", "fingerprint"]
 
 OnError = Literal["refuse", "raise"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Everything that shapes an answer, apart from the LLM and the templates."""
+    """Everything that shapes an answer, apart from the LLM and the templates; `CitingSynthesizer` explains each."""
 
     output_cls: type[GroundedAnswer]
     renderer: Renderer
@@ -48,6 +48,8 @@ class Options:
     url_for: UrlFor | None
     structured_output: Structured
     inline_citations: bool
+    keys: MetadataKeys
+    counter: TokenCounter | None
 
     def __post_init__(self) -> None:
         """Refuse what can not work."""
@@ -56,6 +58,10 @@ class Options:
         schema_of(self.output_cls)
         if isinstance(self.renderer, type) or not callable(getattr(self.renderer, "render", None)):
             raise ConfigurationError("renderer must be a renderer, such as XmlRenderer()")
+        if not isinstance(self.keys, MetadataKeys):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigurationError("keys must be a MetadataKeys")
+        if not isinstance(self.counter, (TokenCounter, type(None))):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigurationError("counter must be a TokenCounter")
         _one_of("question_position", self.question_position, QuestionPosition)
         _one_of("on_invalid_ids", self.on_invalid_ids, InvalidIdPolicy)
         _one_of("on_error", self.on_error, OnError)
@@ -68,14 +74,6 @@ class Options:
             raise ConfigurationError(msg)
         check_refusal_text(self.refusal_text, self.language)
         check_url_for(self.url_for)
-
-
-def check_parts(keys: object, counter: object) -> None:
-    """Refuse what is no `MetadataKeys` or no `TokenCounter`."""
-    if not isinstance(keys, MetadataKeys):
-        raise ConfigurationError("keys must be a MetadataKeys")
-    if not (counter is None or isinstance(counter, TokenCounter)):
-        raise ConfigurationError("counter must be a TokenCounter")
 
 
 def fingerprint(options: Options, stages: Iterable[Stage], **more: Any) -> str:

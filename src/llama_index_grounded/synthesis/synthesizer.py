@@ -7,25 +7,22 @@ import logging
 from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from llama_index.core import Settings
 from llama_index.core.callbacks.schema import CBEventType, EventPayload
 from llama_index.core.constants import DEFAULT_CONTEXT_WINDOW
 from llama_index.core.instrumentation import get_dispatcher  # pyright: ignore[reportPrivateImportUsage] - its own name
 from llama_index.core.instrumentation.events.synthesis import SynthesizeStartEvent
-from llama_index.core.prompts import PromptTemplate
-from llama_index.core.response_synthesizers import BaseSynthesizer
-from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from llama_index_grounded.evidence import DEFAULT_KEYS, MetadataKeys
 from llama_index_grounded.rendering import Renderer, XmlRenderer
 from llama_index_grounded.selection.trail import Evidence, collect
 from llama_index_grounded.synthesis.answer import GroundedAnswer
-from llama_index_grounded.synthesis.assess import Policy
+from llama_index_grounded.synthesis.base import LateSynthesizer
 from llama_index_grounded.synthesis.conversation import Conversation
 from llama_index_grounded.synthesis.drive import drive, drive_async
-from llama_index_grounded.synthesis.options import OnError, Options, check_parts, fingerprint
-from llama_index_grounded.synthesis.plan import Plan, PromptParts, check_template, make_plan
-from llama_index_grounded.synthesis.prompts import SYSTEM_PROMPT, Language, QuestionPosition, question_template
+from llama_index_grounded.synthesis.options import OnError, Options, fingerprint
+from llama_index_grounded.synthesis.plan import Plan, PromptParts, make_plan
+from llama_index_grounded.synthesis.prompts import SYSTEM_PROMPT, Language, QuestionPosition
 from llama_index_grounded.synthesis.providers import (
     UNSET_WINDOW,
     Structured,
@@ -52,10 +49,9 @@ __all__ = ["CitingSynthesizer"]
 
 _logger = logging.getLogger(__name__)
 _dispatcher = get_dispatcher(__name__)
-_TEMPLATE_KEY = "text_qa_template"
 
 
-class CitingSynthesizer(BaseSynthesizer):
+class CitingSynthesizer(LateSynthesizer):
     """Asks the LLM for a `GroundedAnswer` over numbered sources and lets only validated citations out.
 
     Place: after the postprocessors, as the ``response_synthesizer`` of any LlamaIndex query engine. One synthesizer
@@ -126,15 +122,14 @@ class CitingSynthesizer(BaseSynthesizer):
         streaming: bool = False,
         callback_manager: CallbackManager | None = None,
     ) -> None:
-        # The base constructor is not called: it resolves the LLM and asks it for its metadata, over the network.
-        self._chosen_llm = llm
-        self._callback_manager = callback_manager or Settings.callback_manager
-        self._streaming = streaming
-        self._output_cls = output_cls
-        self._keys = keys
+        super().__init__(
+            llm,
+            template=text_qa_template,
+            question_position=question_position,
+            streaming=streaming,
+            callback_manager=callback_manager,
+        )
         self._window_unset = False
-        self._counter = counter
-        check_parts(keys, counter)
         self._options = Options(
             output_cls=output_cls,
             renderer=XmlRenderer() if renderer is None else renderer,
@@ -152,41 +147,14 @@ class CitingSynthesizer(BaseSynthesizer):
             url_for=url_for,
             structured_output=structured_output,
             inline_citations=inline_citations,
+            keys=keys,
+            counter=counter,
         )
-        self._template: BasePromptTemplate = PromptTemplate(question_template(question_position))
-        if text_qa_template is not None:
-            self._update_prompts({_TEMPLATE_KEY: text_qa_template})
-
-    # What LlamaIndex's base class and prompt mixin need.
-
-    @property
-    def _llm(self) -> LLM:  # type: ignore[override] # pyright: ignore[reportIncompatibleVariableOverride] - looked up late
-        return Settings.llm if self._chosen_llm is None else self._chosen_llm
-
-    @property
-    def callback_manager(self) -> CallbackManager:
-        """LlamaIndex's callback manager."""
-        return self._callback_manager
-
-    @callback_manager.setter
-    def callback_manager(self, callback_manager: CallbackManager) -> None:
-        # The base class sets it on the LLM too, which other engines share.
-        self._callback_manager = callback_manager
-
-    def _get_prompts(self) -> dict[str, BasePromptTemplate]:
-        return {_TEMPLATE_KEY: self._template}
-
-    def _update_prompts(self, prompts_dict: dict[str, BasePromptTemplate]) -> None:
-        if _TEMPLATE_KEY in prompts_dict:
-            check_template(prompts_dict[_TEMPLATE_KEY])
-            self._template = prompts_dict[_TEMPLATE_KEY]
 
     @property
     def keys(self) -> MetadataKeys:
         """Names of the identifying metadata fields."""
-        return self._keys
-
-    # What a token budget asks.
+        return self._options.keys
 
     @property
     def renderer(self) -> Renderer:
@@ -196,7 +164,7 @@ class CitingSynthesizer(BaseSynthesizer):
     @property
     def counter(self) -> TokenCounter:
         """How tokens are counted."""
-        return self._counter or TokenCounter.default()
+        return self._options.counter or TokenCounter.default()
 
     @property
     def num_output(self) -> int:
@@ -216,8 +184,6 @@ class CitingSynthesizer(BaseSynthesizer):
         """Count everything but the sources: system prompt, rules, question, envelope, schema."""
         return self._parts().frame_tokens(query, sizes)
 
-    # The work.
-
     def preview(self, query: str | QueryBundle, nodes: Sequence[NodeWithScore]) -> Plan:
         """Show what would be sent, without calling the model: messages, sources, tokens, allowance, decisions.
 
@@ -225,7 +191,7 @@ class CitingSynthesizer(BaseSynthesizer):
             ValueError: For a blank question.
         """
         bundle = _bundle(query)
-        return self._plan(bundle, collect(nodes, bundle, self._keys, ends=False))
+        return self._plan(bundle, collect(nodes, bundle, self._options.keys, ends=False))
 
     def synthesize(
         self,
@@ -264,13 +230,12 @@ class CitingSynthesizer(BaseSynthesizer):
             event.on_end(payload={EventPayload.RESPONSE: result})
         return result
 
-    def get_response(self, query_str: str, text_chunks: Sequence[str], **response_kwargs: Any) -> str:
-        """Answer from bare texts, as LlamaIndex's interface asks; citations need `synthesize`."""
-        return str(self.synthesize(query_str, _as_nodes(text_chunks), **response_kwargs))
+    def _answer(self, query: str, nodes: Sequence[NodeWithScore]) -> str:
+        return str(self.synthesize(query, nodes))
 
-    async def aget_response(self, query_str: str, text_chunks: Sequence[str], **response_kwargs: Any) -> str:
-        """Answer from bare texts; see `get_response`."""
-        return str(await self.asynthesize(query_str, _as_nodes(text_chunks), **response_kwargs))
+    async def _aanswer(self, query: str, nodes: Sequence[NodeWithScore]) -> str:
+        response = await self.asynthesize(query, nodes)
+        return str(response if isinstance(response, GroundedResponse) else await response.get_response())
 
     @contextlib.contextmanager
     def _begin(
@@ -288,12 +253,12 @@ class CitingSynthesizer(BaseSynthesizer):
     def _session(
         self, bundle: QueryBundle, nodes: Sequence[NodeWithScore], additional: Sequence[NodeWithScore]
     ) -> Session:
-        evidence = collect(nodes, bundle, self._keys)
+        evidence = collect(nodes, bundle, self._options.keys)
         plan = self._plan(bundle, evidence)
         return Session(
             query=bundle,
             plan=plan,
-            conversation=Conversation(plan, self._policy(), live=self._streaming),
+            conversation=Conversation(plan, self._options, self.counter.count, live=self._streaming),
             additional=additional,
             words=self._words,
             fingerprint=self._fingerprint(evidence),
@@ -328,27 +293,12 @@ class CitingSynthesizer(BaseSynthesizer):
             warnings=(UNSET_WINDOW,) if self._window_unset or chooses_its_own_window(llm) else (),
         )
 
-    def _policy(self) -> Policy:
-        options = self._options
-        return Policy(
-            output_cls=options.output_cls,
-            on_invalid_ids=options.on_invalid_ids,
-            max_retries=options.max_retries,
-            inline_citations=options.inline_citations,
-            max_answer_chars=options.max_answer_chars,
-            num_output=options.num_output,
-            detect_truncation=options.detect_truncation,
-            count=self.counter.count,
-        )
-
     def _words(self, refusal: Refusal) -> str:
         return refusal_words(refusal, self._options.refusal_text, self._options.language)
 
     def _fingerprint(self, evidence: Evidence) -> str:
-        template = str(self._template.get_template())
-        return fingerprint(
-            self._options, evidence.trail.stages, template=template, keys=repr(self._keys), counter=repr(self.counter)
-        )
+        template = [message.content for message in self._template.format_messages(context_str="", query_str="")]
+        return fingerprint(self._options, evidence.trail.stages, template=template)
 
 
 def _bundle(query: str | QueryBundle) -> QueryBundle:
@@ -356,7 +306,3 @@ def _bundle(query: str | QueryBundle) -> QueryBundle:
     if not bundle.query_str.strip():
         raise ValueError("the question is blank")
     return bundle
-
-
-def _as_nodes(texts: Sequence[str]) -> list[NodeWithScore]:
-    return [NodeWithScore(node=TextNode(text=text)) for text in texts]
