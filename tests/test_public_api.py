@@ -13,7 +13,6 @@ import pytest
 import llama_index_grounded
 
 TOP = {
-    "AccessGuard",
     "AttentionReorder",
     "Citation",
     "CitingSynthesizer",
