@@ -66,6 +66,7 @@ def test_each_module_says_what_it_is_for(module: str) -> None:
     assert importlib.import_module(module).__doc__
 
 
+@pytest.mark.timeout(180)  # a new process on a busy machine
 def test_the_import_needs_no_extra() -> None:
     """Importing all public names in a new process loads nothing that only an extra brings."""
     code = (
