@@ -58,6 +58,8 @@ class Outcome:
 class Conversation:
     """Ask, judge, and ask again at most ``max_retries`` times where another reply could mend the fault.
 
+    For unknown ids the model is asked again once; what it insists on is dropped.
+
     Args:
         plan: What to send.
         options: The synthesizer's, which decide what becomes of a reply.
@@ -81,13 +83,14 @@ class Conversation:
         self._shown: list[str] = []
         self._warnings: dict[str, None] = {}
         self._second_best: Assessment | None = None
+        self._asked_for_ids = False
 
     def steps(self) -> Generator[Step, Sent, Outcome]:
         """Go through the conversation."""
         messages, tokens, retries = self._plan.messages, self._plan.tokens, self._options.max_retries
         while True:
             reply = yield from self._listen(messages, tokens)
-            found = self._assess(reply, tokens, last=retries == 0)
+            found = self._assess(reply, tokens, last=retries == 0 or self._asked_for_ids)
             if found.refusal is None or not found.ask_again:
                 return (yield from self._conclude(found))
             without = self._assess(reply, tokens, last=True)
@@ -98,6 +101,7 @@ class Conversation:
                 return (yield from self._conclude(without))
             if without.refusal is None:
                 self._second_best = self._second_best or without
+            self._asked_for_ids = found.refusal.reason is RefusalReason.invalid_citation
             retries -= 1
             messages, tokens = _with_complaint(self._plan.messages, complaint), self._plan.tokens + more
 
@@ -132,6 +136,8 @@ class Conversation:
         if sent is None:
             raise RuntimeError("the driver sent nothing")
         self._in_call = False
+        if isinstance(sent, Reply) and reader.stuck:
+            sent = replace(sent, text=sent.text[: reader.taken])
         if isinstance(sent, Fault) and not sent.called:
             self._calls, self._usage = self._calls - 1, before
         else:

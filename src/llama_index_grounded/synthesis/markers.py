@@ -7,7 +7,8 @@ the second with or without its ``S``; OpenAI's ``1†`` may stand in front. Item
 for is `keys.KeyIndex`'s to say. A marker has at most `window.LIMIT` characters. ``[3]`` and ``[see note]`` are text.
 
 Markers are plain text in a link or an image: in its text, in its target, or as its text, ``[S1](https://…)``. A link's
-text is taken to stand on one line; its target holds no white space, save in front of a quoted title.
+text is taken to stand on one line, to nest brackets at most twice, and to go on for at most 256 characters before and
+behind the marker; its target holds no white space, save in front of a quoted title.
 """
 
 from __future__ import annotations
@@ -33,7 +34,10 @@ _BEGUN = re.compile(rf"[\[【［]{_SPACE}(?:{_ITEM}{_SEPARATOR})*{_PART}{_SPACE}
 _ONE_ITEM = re.compile(_ITEM)
 _NUMERALS = re.compile(rf"[Ss]{_GAP}({NUMERAL})|{DASH}{_GAP}({NUMERAL})")
 
-_BRACKET = re.compile(r"[\[\]\n<]")
+_LINK_TEXT = 256
+_PAIR = re.compile(r"\[[^\[\]]*\]")
+_FLAT = r"(?:[^\[\]\n]|\[[^\[\]\n]*\])*"
+_BALANCED = re.compile(rf"(?:[^\[\]\n]|\[{_FLAT}\])*")
 _WITHOUT_SPACE = r"(?:[^\s()]|\([^\s()]*\))*"
 _TARGET = re.compile(
     rf"\([ \t]*(?:<[^<>\n]*>|{_WITHOUT_SPACE})(?:[ \t]+(?:\"[^\"\n]*\"|'[^'\n]*'))?[ \t]*\)",
@@ -124,33 +128,48 @@ def _in_target(view: View, start: int, end: int) -> Outcome:
 
 def _in_text(view: View, start: int, end: int) -> Outcome:
     """Look whether a bracket that is open before `start` becomes a link's text behind the marker."""
-    open_before = _open_brackets(view.text[max(0, start - LIMIT) : start])
-    view = view.clip(end)
-    inner, at = 0, end
-    while open_before and (bracket := _BRACKET.search(view.text, at, view.stop)):
-        at = bracket.end()
-        if bracket[0] == "\n":
-            return Outcome.NONE
-        if bracket[0] == "<":
-            tag = match_tag(view, bracket.start())
-            if tag.outcome is Outcome.MORE:
-                return Outcome.MORE
-            at = max(at, tag.end) if tag.outcome is Outcome.FOUND else at
-        elif bracket[0] == "[":
-            inner += 1
-        elif inner:
-            inner -= 1
-        else:
-            target = _target(view, at)
-            if target.outcome is not Outcome.NONE:
-                return target.outcome
-            open_before -= 1
-    return Outcome.MORE if open_before and view.more else Outcome.NONE
+    open_before = _open_brackets(view.text[max(0, start - _LINK_TEXT) : start])
+    if not open_before:
+        return Outcome.NONE
+    ahead, at = _without_tags(view, end), 0
+    rest, more = ahead.text, ahead.more
+    while open_before:
+        inside = _BALANCED.match(rest, at)
+        at = at if inside is None else inside.end()
+        if rest[at : at + 1] != "]":
+            return Outcome.MORE if more and "\n" not in rest[at:] else Outcome.NONE
+        at += 1
+        target = _target(ahead, at)
+        if target.outcome is not Outcome.NONE:
+            return target.outcome
+        open_before -= 1
+    return Outcome.NONE
+
+
+def _without_tags(view: View, start: int) -> View:
+    """Return a view of the text that will follow `start` when the tags in it are gone."""
+    limit = start + _LINK_TEXT
+    more, last = view.more and view.stop < limit, view.last and view.stop <= limit
+    view = View(view.text, min(view.stop, limit), more=more, last=last, openers="")
+    parts: list[str] = []
+    angle = view.text.find("<", start, view.stop)
+    while angle >= 0:
+        tag = match_tag(view, angle)
+        if tag.outcome is Outcome.MORE:
+            view = View(view.text, angle, more=True, last=False, openers="")
+            break
+        found = tag.outcome is Outcome.FOUND
+        parts.append(view.text[start : angle if found else angle + 1])
+        start = tag.end if found else angle + 1
+        angle = view.text.find("<", start, view.stop)
+    rest = "".join([*parts, view.text[start : view.stop]])
+    return View(rest, len(rest), more=view.more, last=view.last, openers="")
 
 
 def _open_brackets(text: str) -> int:
     """Return how many brackets are open at the end of the text's last line."""
+    line = text[text.rfind("\n") + 1 :]
     depth = 0
-    for bracket in re.finditer(r"[\[\]]", text[text.rfind("\n") + 1 :]):
-        depth = depth + 1 if bracket[0] == "[" else max(0, depth - 1)
+    for bracket in re.findall(r"[\[\]]", _PAIR.sub("", line)) if "[" in line else ():
+        depth = depth + 1 if bracket == "[" else max(0, depth - 1)
     return depth

@@ -18,6 +18,7 @@ from llama_index_grounded.evidence import identity, included_text, mark_of, with
 from llama_index_grounded.rendering import Renderer, Rendering, clean
 from llama_index_grounded.rendering.renderer import size_of
 from llama_index_grounded.schema import Action, Decision, Refusal, RefusalReason, SourceRef
+from llama_index_grounded.selection.trail import FOREIGN
 from llama_index_grounded.synthesis.answer import GroundedAnswer, schema_of
 from llama_index_grounded.synthesis.links import UrlFor, with_url
 from llama_index_grounded.synthesis.prompts import envelope
@@ -224,6 +225,8 @@ def _decision(scored: NodeWithScore, reason: str, *, action: Action = "dropped",
 def _why_empty(decisions: Sequence[Decision], frame: int, allowance: int | None) -> Refusal:
     """Name the reason that the last stage gave for leaving nothing."""
     for decision in reversed(decisions):
+        if decision.stage == FOREIGN:
+            break
         if decision.reason in ("over_budget", "over_window"):
             room = "" if allowance is None else f" (the rest of the prompt takes {frame} of {allowance} tokens)"
             return Refusal(reason=RefusalReason.prompt_too_long, detail=f"not one source fits{room}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -143,15 +144,14 @@ def prepare(
     output_cls: type[GroundedAnswer],
     seconds: float | None,
 ) -> Prepared:
-    """Make the copy and the options for one call, with the output limit and, where the client takes one, a time limit."""
+    """Make the copy and the options for one call: the output limit and, where the client takes one, a time limit."""
     if _is_ollama(llm):
         # With a window of its own the copy need not ask the server for it again.
         limits = {**getattr(llm, "additional_kwargs", {}), "num_predict": num_output}
         own = llm.model_copy(update={"additional_kwargs": limits, "context_window": window_of(llm)})
         _limit_ollama_client(llm, own, seconds)
-        return Prepared(
-            llm=own, options={"format": dict(schema)} if kind == "ollama" else {}, tool=_tool(kind, output_cls)
-        )
+        enforced = {"format": dict(schema)} if kind == "ollama" else {}
+        return Prepared(llm=own, options=enforced, tool=_tool(kind, output_cls))
     limited = llm.model_copy(update={"max_tokens": num_output}) if "max_tokens" in type(llm).model_fields else llm
     options: dict[str, Any] = {}
     if _is_openai(llm):
@@ -208,13 +208,35 @@ async def own_async_client(llm: Any, own: Any) -> AsyncGenerator[None, None]:
     if name is None or own is llm or _is_custom(getattr(llm, name), llm):
         yield
         return
-    setattr(own, name, None)
+    client = _ollama_client(own) if _is_ollama(llm) else _openai_client(own)
+    setattr(own, name, client)
     try:
         yield
     finally:
-        client = getattr(own, name)
-        if client is not None:
-            await client.close()
+        await client.close()
+
+
+def _ollama_client(llm: Any) -> Any:
+    from ollama import AsyncClient
+
+    timeout, headers = llm.request_timeout, llm.headers or {}
+    return AsyncClient(host=llm.base_url, timeout=timeout, headers=headers, verify=_certificates())
+
+
+def _openai_client(llm: Any) -> Any:
+    from openai import AsyncOpenAI, DefaultAsyncHttpxClient
+
+    settings: dict[str, Any] = llm._get_credential_kwargs(is_async=True)
+    settings["http_client"] = DefaultAsyncHttpxClient(verify=_certificates())
+    return AsyncOpenAI(**settings)
+
+
+@functools.cache
+def _certificates() -> Any:
+    """Read the certificates once: a client that does it for itself takes some 60 ms of the event loop."""
+    import httpx
+
+    return httpx.create_ssl_context()
 
 
 def _is_custom(client: Any, llm: Any) -> bool:

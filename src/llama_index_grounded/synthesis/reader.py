@@ -25,6 +25,7 @@ __all__ = ["ReplyReader"]
 _SPACE = " \t\r\n"
 _MOST_SPACE = 512
 """White space in a row after which a model is taken to be stuck; a grammar allows it for ever."""
+_ENDLESS = re.compile(rf"[{_SPACE}]{{{_MOST_SPACE + 1}}}")
 _THINK, _END_OF_THINK = "<think>", "</think>"
 _STRING = re.compile(
     r"""[^"\\]+|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\[^u]|\"""", re.DOTALL
@@ -81,6 +82,8 @@ class ReplyReader:
         self._bare = AnswerCleaner(keys, inline_citations=False)
         """Tells whether there is a word besides the markers."""
         self._run_of_space = 0
+        self.taken = 0
+        """Characters of the reply that were read; what follows them does not count."""
         self.shown = 0
         """Characters that were handed out."""
         self._steps: Mapping[_State, Callable[[], str | None]] = {
@@ -100,6 +103,23 @@ class ReplyReader:
         """True once the model writes nothing but white space."""
         return self._run_of_space > _MOST_SPACE
 
+    def _until_stuck(self, piece: str) -> str:
+        """Cut a piece where white space has gone on for too long, wherever the pieces end."""
+        if self.stuck:
+            return ""
+        leading = len(piece) - len(piece.lstrip(_SPACE))
+        room = _MOST_SPACE - self._run_of_space
+        endless = _ENDLESS.search(piece)
+        if leading > room:
+            piece, self._run_of_space = piece[: room + 1], _MOST_SPACE + 1
+        elif endless:
+            piece, self._run_of_space = piece[: endless.end()], _MOST_SPACE + 1
+        else:
+            trailing = len(piece) - len(piece.rstrip(_SPACE))
+            self._run_of_space = self._run_of_space + trailing if trailing == len(piece) else trailing
+        self.taken += len(piece)
+        return piece
+
     @property
     def too_long(self) -> bool:
         """True once more than ``most_chars`` characters were to be shown."""
@@ -107,9 +127,7 @@ class ReplyReader:
 
     def feed(self, piece: str) -> str:
         """Take the next piece and return what may be shown now."""
-        trailing = len(piece) - len(piece.rstrip(_SPACE))
-        self._run_of_space = self._run_of_space + trailing if trailing == len(piece) else trailing
-        self._pending += piece
+        self._pending += self._until_stuck(piece)
         shown: list[str] = []
         while self._pending and self._state in self._steps:
             before = self._state, len(self._pending)

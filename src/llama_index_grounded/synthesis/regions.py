@@ -22,8 +22,8 @@ NOT_YET = -1
 NEVER = -2
 """There is no closer."""
 
-# A longer run counts as several, so that a look at one is bounded. The last alternative may become another token.
-_TOKEN = re.compile(rf"`{{1,{LIMIT}}}|~{{3,{LIMIT}}}|(?<!\\)\$\$|\\[)\]]|\n|[$\\~]{{1,2}}\Z")
+# A longer run counts as several, so that a look at one is bounded. The last two may become other tokens.
+_TOKEN = re.compile(rf"`{{1,{LIMIT}}}|~{{3,{LIMIT}}}|(?<!\\)\$\$|\\[)\]]|\n|[$\\]\Z|~{{1,2}}\Z")
 _WHOLE = ("$$", "\\)", "\\]")
 _BLANK_LINE = re.compile(rf"[ \t\r]{{0,{BLANKS}}}(?:\n|\Z)")
 _DOLLAR = re.compile(r"(?<!\\)\$|\n")

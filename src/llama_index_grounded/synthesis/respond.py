@@ -73,7 +73,7 @@ def check_refusal_text(refusal_text: RefusalText | None, language: str) -> None:
         raise ConfigurationError("refusal_text must be a text, a mapping from reason to text, or a callable")
     texts = refusal_text.values() if isinstance(refusal_text, Mapping) else [refusal_text]
     for text in texts:
-        if text is not None and not callable(text):
+        if text is not refusal_text or isinstance(text, str):
             _checked(text)
 
 

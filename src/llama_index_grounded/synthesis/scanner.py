@@ -26,8 +26,9 @@ from llama_index_grounded.synthesis.tags import match_autolink, match_tag, match
 from llama_index_grounded.synthesis.window import Hit, Outcome, View, Window
 
 _OPENERS = "<[【［"
+_OPENER_SET = frozenset(_OPENERS)
 _OPENER = re.compile(r"[<\[【［]")
-_SPECIAL = re.compile(r"[<\[【［`~$\\]")
+_SPECIAL = re.compile(r"[<\[【［`$]|\\(?=[(\[$]|\Z)|~(?=~~|~?\Z)")
 _IN_FENCE = re.compile(r"[<`~]")
 _NON_SPACE = re.compile(r"\S")
 _STEP = 2048
@@ -110,9 +111,12 @@ class Scanner:
         if special is None:
             return self._wait()
         start = self._move(special.start(), shape=special[0] in _OPENERS)
-        if special[0] == "<":
-            return self._angle(start)
-        return self._bracket(start) if special[0] in _OPENERS else self._opening(start)
+        if special[0] not in _OPENERS:
+            return self._opening(start)
+        if special.string[start + 1 : start + 2] in _OPENER_SET:
+            self._window.interrupt(start, by=start + 1)
+            return True
+        return self._angle(start) if special[0] == "<" else self._bracket(start)
 
     def _in_region(self) -> bool:
         window = self._window

@@ -65,7 +65,7 @@ class CitingSynthesizer(LateSynthesizer):
         text_qa_template: The user message, with ``{context_str}`` once and ``{query_str}``.
         question_position: Where the built-in template puts the question: ``"before"``, ``"after"`` or ``"both"``.
         on_invalid_ids: Ids that name no source are dropped (``"drop"``), refuse the answer (``"refuse"``), or are
-            asked for again (``"retry"``) and dropped after the last try.
+            asked for again once (``"retry"``) and then dropped.
         max_retries: Most further calls for a reply that can not be read or, with ``"retry"``, cites an unknown id.
         refusal_text: One text, a mapping from reason to text, or a callable from a `Refusal` to its text.
         language: Language of the built-in refusal texts, ``"en"`` or ``"tr"``.
@@ -122,14 +122,6 @@ class CitingSynthesizer(LateSynthesizer):
         streaming: bool = False,
         callback_manager: CallbackManager | None = None,
     ) -> None:
-        super().__init__(
-            llm,
-            template=text_qa_template,
-            question_position=question_position,
-            streaming=streaming,
-            callback_manager=callback_manager,
-        )
-        self._window_unset = False
         self._options = Options(
             output_cls=output_cls,
             renderer=XmlRenderer() if renderer is None else renderer,
@@ -150,6 +142,14 @@ class CitingSynthesizer(LateSynthesizer):
             keys=keys,
             counter=counter,
         )
+        super().__init__(
+            llm,
+            template=text_qa_template,
+            question_position=question_position,
+            streaming=streaming,
+            callback_manager=callback_manager,
+        )
+        self._window_unset = False
 
     @property
     def keys(self) -> MetadataKeys:

@@ -25,10 +25,11 @@ import re
 from llama_index_grounded.synthesis.window import MORE, NONE, Hit, Outcome, View
 
 _NAMES = ("source", "sources", "cite")
+_BEGUN_NAMES = frozenset(name[:size] for name in _NAMES for size in range(len(name) + 1))
 _NAME = r"[A-Za-z_][\w:.-]*"
 _QUOTED = r"(?:\"[^\"\n]*\"|'[^'\n]*')"
 _OPEN_QUOTE = r"(?:\"[^\"\n]*|'[^'\n]*)"
-_BARE_VALUE = r"[^\s\"'<>=`]"
+_BARE_VALUE = r"(?:[^\s\"'<>=`&]|&(?!gt;))"
 
 _HEAD = re.compile(r"<\s*(/?)\s*([A-Za-z]*)")
 _ATTRIBUTES = re.compile(
@@ -65,7 +66,7 @@ def match_tag(view: View, start: int) -> Hit:
     if head is None:
         return NONE
     closing, name, at = bool(head[1]), head[2].lower(), head.end()
-    if not any(full.startswith(name) for full in _NAMES):
+    if name not in _BEGUN_NAMES:
         return NONE
     if at == view.stop and (view.more or view.last):
         return _at_the_end(view, certain=closing or len(name) > 1)

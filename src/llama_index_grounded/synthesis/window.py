@@ -58,7 +58,7 @@ class View(NamedTuple):
     def clip(self, start: int) -> View:
         """Return the view without what is more than LIMIT characters away from `start`."""
         limit = start + LIMIT
-        return self if self.stop <= limit else self._replace(stop=limit, more=False, last=False)
+        return self if self.stop <= limit else View(self.text, limit, more=False, last=False, openers=self.openers)
 
     def broken_at(self, at: int) -> Hit:
         """Judge a begun shape that can't go on at `at`: what stands there, blanks apart, may yet be removed."""
@@ -123,6 +123,8 @@ class Window:
 
     def blanks_start(self, at: int) -> int:
         """Return the start of the blanks that end at `at`, of at most BLANKS."""
+        if self.text[at - 1 : at] not in (" ", "\t"):
+            return at
         lead = self.text[max(0, at - BLANKS) : at]
         return at - len(lead) + len(lead.rstrip(" \t"))
 
