@@ -2,8 +2,9 @@
 
 Three steps, in this order, each without regard to how the text is cut into pieces:
 
-1. **Escapes.** The prompt shows ``<`` as ``&lt;``, and ``&`` as ``&amp;`` only in front of ``lt;`` or ``amp;…lt;``; a model
-   copies that. ``&lt;`` becomes ``<`` and such an ``&amp;`` becomes ``&``, once, from left to right. Other entities stay.
+1. **Escapes.** The prompt shows ``<`` as ``&lt;``, and ``&`` as ``&amp;`` only in front of ``lt;`` or ``amp;…lt;``,
+   and a model copies that. ``&lt;`` becomes ``<`` and such an ``&amp;`` becomes ``&``, once, from left to right. Other
+   entities stay.
 2. **Source tags** that leaked go, whole or cut; `tags` says what is shaped like one. In code (`regions`) tags stay,
    save our own shape, ``<source id="S1"``. A tag alone on its line takes the line with it.
 3. **Inline markers** (`markers`): one whose items are all known stays as it is, unknown items are cut out of a group,
@@ -13,10 +14,9 @@ Three steps, in this order, each without regard to how the text is cut into piec
 
 Steps 2 and 3 look at the text as it comes out, so what a removal joins is judged again.
 
-Text is held back only where it is not yet certain: at most ``4 * window.LIMIT`` characters (4,096), except in inline code
-and mathematics that have not closed yet, and on a line that may open fenced code. Text of these is let go up to the first
-character that could open a tag or a marker; the rest waits for the end of the line or block. The cost of a character
-is constant, however the text is cut.
+Text is held back only where it is not certain yet: at most ``4 * window.LIMIT`` characters (4,096), except in inline
+code and mathematics that have not closed, which end with their block. Text of these is let go up to the first
+character that could open a tag or a marker. The cost of a character is constant, however the text is cut.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ The rule, in this order:
 1. **Value.** A list (or tuple) holds strings and integers; a string is read as in 2; an integer becomes its decimal
    string. Anything else (``None``, a mapping, a nested list, a boolean, a float) raises ``ValueError``.
 2. **String.** A JSON list inside a string is read as a list. Otherwise the string is cut at white space, ``,`` ``;``
-   ``、`` ``،`` ``，`` ``；`` ``&``, "and", "ve", brackets ``() [] （） 【】 ［］`` and quotes, but only where *every* part
-   looks like an id: ``S1``, ``1``, a range such as ``S1-S3`` or ``S1–3``, or OpenAI's ``1†S1`` (which is its ``S1``).
-   Where one part does not look like an id, the whole string is one id.
+   ``、`` ``،`` ``，`` ``；`` ``&``, "and", "ve", quotes, and brackets ``() [] （） 【】 ［］``, but only where *every*
+   part looks like an id: ``S1``, ``1``, a range such as ``S1-S3`` or ``S1–3``, or OpenAI's ``1†S1`` (which is its
+   ``S1``). Where one part does not look like an id, the whole string is one id.
 3. **Id.** White space, brackets and quotes around it are dropped, and a leading ``s`` in front of a numeral becomes
    ``S``. Nothing else is folded: ``S01``, ``S１``, ``S²``, ``S 1`` and ``1`` stay as they are. Empty ids are dropped;
    order is kept; a repeated id counts once. A range stays one id.

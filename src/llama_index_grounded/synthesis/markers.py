@@ -1,10 +1,11 @@
 """Inline markers, ``[S1]``, ``[S1, S2]``, ``[S1-S3]``, ``【1†S1】``: their shape, and what is left of them.
 
 A marker is an opening bracket ``[``, ``【`` or ``［``, one or more items, and the closing bracket of the same kind. An
-item is ``S`` or ``s``, at most one space, and characters for which ``str.isnumeric()`` holds, or a range of two such items,
-the second with or without its ``S``; OpenAI's ``1†`` may stand in front. Items are divided by ``,`` ``;`` ``、`` ``،``
-``，`` ``；`` ``&``, "and" or "ve" (", and" too), with white space and at most one line end around. What an item stands
-for is `keys.KeyIndex`'s to say. A marker has at most `window.LIMIT` characters. ``[3]`` and ``[see note]`` are text.
+item is ``S`` or ``s``, at most one space, and characters for which ``str.isnumeric()`` holds, or a range of two such
+items, the second with or without its ``S``; OpenAI's ``1†`` may stand in front. Items are divided by ``,`` ``;`` ``、``
+``،`` ``，`` ``；`` ``&``, "and" or "ve" (", and" too), with white space and at most one line end around. What an item
+stands for is `keys.KeyIndex`'s to say. A marker has at most `window.LIMIT` characters. ``[3]`` and ``[see note]`` are
+text.
 
 Markers are plain text in a link or an image: in its text, in its target, or as its text, ``[S1](https://…)``. A link's
 text is taken to stand on one line, to nest brackets at most twice, and to go on for at most 256 characters before and
@@ -27,9 +28,7 @@ _SPACE = r"[^\S\n]*(?:\n[^\S\n]*)?"
 _ITEM = rf"(?:[0-9]+†)?[Ss]{_GAP}{NUMERAL}(?:{_GAP}{DASH}{_GAP}(?:[Ss]{_GAP})?{NUMERAL})?"
 _SEPARATOR = rf"{_SPACE}(?:[{SEPARATORS}](?:{_SPACE}(?:and|ve|&))?|and|ve){_SPACE}"
 _GROUP = re.compile(rf"[\[【［]{_SPACE}{_ITEM}(?:{_SEPARATOR}{_ITEM})*{_SPACE}[\]】］]")
-_PART = (
-    rf"(?:[0-9]+†?)?(?:[Ss](?:{_GAP}{NUMERAL}(?:{_GAP}{DASH}(?:{_GAP}(?:[Ss]{_GAP})?(?:{NUMERAL})?)?)?|{_GAP})?)?"
-)
+_PART = rf"(?:[0-9]+†?)?(?:[Ss](?:{_GAP}{NUMERAL}(?:{_GAP}{DASH}(?:{_GAP}(?:[Ss]{_GAP})?(?:{NUMERAL})?)?)?|{_GAP})?)?"
 _BEGUN = re.compile(rf"[\[【［]{_SPACE}(?:{_ITEM}{_SEPARATOR})*{_PART}{_SPACE}(?:an?|v)?")
 _ONE_ITEM = re.compile(_ITEM)
 _NUMERALS = re.compile(rf"[Ss]{_GAP}({NUMERAL})|{DASH}{_GAP}({NUMERAL})")

@@ -1,13 +1,14 @@
-"""Where code and mathematics begin and end.
+r"""Where code and mathematics begin and end.
 
 * **Fenced code**: three or more backticks or tildes at a line's start, up to three spaces before, to a line that holds
-  nothing but the same character at least as often, or to the end. Another backtick on the opening line makes it inline.
+  nothing but the same character at least as often, or to the end. Another backtick on the opening line makes it
+  inline code.
 * **Inline code**: a run of backticks up to the next run of the same length.
-* **Mathematics**: ``$…$`` on one line (the first ``$`` before something that is neither digit nor white space), ``$$…$$``,
-  ``\\(…\\)``, ``\\[…\\]``. A ``$`` behind a backslash is a plain character.
+* **Mathematics**: ``$…$`` on one line (the first ``$`` before something that is neither digit nor white space),
+  ``$$…$$``, ``\(…\)``, ``\[…\]``. A ``$`` behind a backslash is a plain character.
 
-Inline code, ``$$``, ``\\(`` and ``\\[`` must close before a blank line, a line that opens a fence, and the end; otherwise
-the opening is plain text, and what follows is read as usual.
+Inline code, ``$$``, ``\(`` and ``\[`` must close before a blank line, a line that opens a fence, and the end;
+otherwise the opening is plain text, and what follows is read as usual.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ def opening_at(text: str, start: int, *, final: bool) -> Opening | None:
     """Return what opens at `start`, fences apart; None if text that has not arrived decides it."""
     if text[start] in "`~":
         run = run_at(text, start, final=final)
-        return run and Opening(len(run), run if run[0] == "`" else "", len(run))
+        return None if run is None else Opening(len(run), run if run[0] == "`" else "", len(run))
     pair = text[start : start + 2]
     if len(pair) == 1 and not final:
         return None

@@ -1,21 +1,21 @@
 """Source tags that leaked into an answer: what is shaped like one, whole or cut.
 
 * A **whole tag** is ``<source …>``, ``</source>`` or ``<source …/>``, also of our siblings ``sources`` and ``cite``, in
-  any case and with white space as in ``</ SOURCE >``; a copied ``&gt;`` may stand for ``>``. Its attributes are ``name="value"`` (quotes of either kind may
-  hold ``>``), ``name=value``, or a bare key such as ``S1``. Other words make it prose: ``<source of the Nile>`` stays.
+  any case and with white space as in ``</ SOURCE >``; a copied ``&gt;`` may stand for its ``>``. Its attributes are
+  ``name="value"`` (quotes of either kind may hold ``>``), ``name=value``, or a bare key such as ``S1``. Other words
+  make it prose: ``<source of the Nile>`` stays.
 * A **closing tag** is never prose: ``</source`` goes also without its ``>``.
 * A **cut tag** has at least one attribute and then something that is none: ``<source id="S1" Books may…``. It goes up
   to there, with the blanks behind it. A value whose quote does not close on its line is cut behind a key or, without
   one, behind the quote: ``<source id="S1 Books`` leaves ``Books``.
-* At the **end of the answer** everything goes that a tag could begin with: ``</``, ``<so``, ``<source``, ``<source id=``.
-  A lone ``<`` or ``<s`` stays, since it may be mathematics.
+* At the **end of the answer** everything goes that a tag could begin with: ``</``, ``<so``, ``<source``,
+  ``<source id=``. A lone ``<`` or ``<s`` stays, since it may be mathematics.
 * At the **start of the answer** the tail of a tag goes: at least three letters of its name, or one of our attributes
-  with a quoted value, up to its ``>``: ``ource>``, ``/source>``, ``source id="S1">``, ``id="S1" title="x">``. White space
-  in front of a ``>`` that follows a mere name makes it prose (``source > target``).
+  with a quoted value, up to its ``>``: ``ource>``, ``/source>``, ``source id="S1">``, ``id="S1" title="x">``. White
+  space in front of a ``>`` that follows a mere name makes it prose (``source > target``).
 
-An **autolink** ``<https://…>`` is no tag.
-
-A tag has at most `window.LIMIT` characters. A look takes time linear in the tag's length.
+An **autolink** ``<https://…>`` is no tag. A tag has at most `window.LIMIT` characters. A look takes time linear in the
+tag's length.
 """
 
 from __future__ import annotations
