@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, field_validator
 
 from llama_index_grounded import CitingSynthesizer, GroundedAnswer, GroundedResponse, Verdict
 from llama_index_grounded.errors import ConfigurationError
@@ -181,6 +181,17 @@ class LongAnswer(GroundedAnswer):
     title: str
 
 
+class Strict(GroundedAnswer):
+    """An answer whose own check can not take every value."""
+
+    days: int
+
+    @field_validator("days", mode="before")
+    @classmethod
+    def _as_number(cls, value: Any) -> int:
+        return int(value)
+
+
 class Tree(GroundedAnswer):
     """An answer that holds itself."""
 
@@ -194,6 +205,14 @@ def test_a_subclass_may_ask_for_more() -> None:
     assert response.parsed.terms == [Term(days=21)]
     assert response.parsed.title == "Returns"
     assert ask(OK, LongAnswer).parsed is None
+
+
+@pytest.mark.parametrize("days", [None, "some", [21]])
+def test_a_validator_of_a_subclass_that_fails_refuses_the_reply(days: object) -> None:
+    """Whatever a user's own validator raises over a model's words, the reply is unreadable and the query goes on."""
+    refusal = ask({**OK, "days": days}, Strict).refusal
+    assert refusal is not None
+    assert refusal.reason == "invalid_output"
 
 
 def test_an_answer_that_holds_itself_is_refused_at_once() -> None:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
+import socket
+import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -206,6 +210,41 @@ async def test_a_deadline_in_one_query_leaves_the_others_alone() -> None:
     assert second.answerable
     assert late.refusal is not None
     assert late.refusal.reason == "deadline_exceeded"
+
+
+@pytest.fixture
+def hung() -> Iterator[str]:
+    """The address of a server that accepts connections and never says a word."""
+    with socket.socket() as place:
+        place.bind(("127.0.0.1", 0))
+        place.listen(20)
+        yield f"http://127.0.0.1:{place.getsockname()[1]}"
+
+
+@pytest.mark.parametrize("window", [8192, -1], ids=["window known", "window asked"])
+def test_a_server_that_never_answers(hung: str, window: int) -> None:
+    """The deadline covers all that a query asks the server, its window included."""
+    llm = Ollama(model="gemma3:4b", base_url=hung, context_window=window, request_timeout=3.0)
+    started = time.monotonic()
+    result = grounded(CitingSynthesizer(llm, timeout=0.3).synthesize("2", make_nodes(["Answer 2."])))
+    assert time.monotonic() - started < 1.5
+    assert result.refusal is not None
+    assert result.refusal.reason == "deadline_exceeded"
+    close(llm)
+
+
+@pytest.mark.parametrize("window", [8192, -1], ids=["window known", "window asked"])
+async def test_the_event_loop_goes_on_while_a_server_hangs(hung: str, window: int) -> None:
+    """An async query never blocks its event loop, whatever it waits for."""
+    llm = Ollama(model="gemma3:4b", base_url=hung, context_window=window, request_timeout=3.0)
+    query = asyncio.create_task(CitingSynthesizer(llm, timeout=0.5).asynthesize("2", make_nodes(["Answer 2."])))
+    beats = [time.monotonic()]
+    while not query.done():
+        await asyncio.sleep(0.02)
+        beats.append(time.monotonic())
+    assert max(after - before for before, after in itertools.pairwise(beats)) < 1.0
+    assert grounded(await query).refusal is not None
+    close(llm)
 
 
 def test_an_engine_holds_nothing_of_a_query() -> None:

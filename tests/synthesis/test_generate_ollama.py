@@ -132,6 +132,14 @@ def test_the_window_is_asked_for_once(ollama_server: OllamaServer, ask: Ask) -> 
     assert [chat["options"]["num_ctx"] for chat in ollama_server.chats] == [8192] * 3 + [4096] * 3
 
 
+def test_a_window_that_nobody_chose_is_warned_about(ollama_server: OllamaServer, ask: Ask) -> None:
+    """Without a window Ollama is sent the model's whole length; the result says so, and is silent where one is set."""
+    ollama_server.script(OK)
+    (warning,) = ask(CitingSynthesizer(model(ollama_server, context_window=-1))).warnings
+    assert "context_window" in warning
+    assert ask(CitingSynthesizer(model(ollama_server))).warnings == ()
+
+
 def test_a_prompt_over_num_ctx_is_never_sent(ollama_server: OllamaServer) -> None:
     """Ollama would cut a prompt of 3,000 tokens to a window of 2,048 without a word; it is refused instead."""
     response = CitingSynthesizer(model(ollama_server, context_window=2048)).synthesize(

@@ -14,7 +14,12 @@ from hypothesis import strategies as st
 from llama_index.core.base.response.schema import Response
 from llama_index.core.evaluation import FaithfulnessEvaluator
 from llama_index.core.schema import (
+    BaseNode,
+    Document,
+    IndexNode,
+    MediaResource,
     MetadataMode,
+    Node,
     NodeRelationship,
     NodeWithScore,
     QueryBundle,
@@ -102,6 +107,36 @@ def test_source_nodes_are_all_packed_nodes_in_prompt_order() -> None:
     for scored in response.source_nodes:
         assert scored.node.get_content() in llm.prompts[0]
     assert [source.cited for source in response.grounded.sources] == [True, True, False]
+
+
+def test_a_shortened_node_comes_back_as_it_was_shown() -> None:
+    """Where a stage took a repeated paragraph out, prompt and source node hold the rest, and the given node all."""
+    deadline = "Remaining items are drained only while the shutdown deadline still allows for it."
+    token = "The deadline token is passed on to each asynchronous operation that is started."
+    nodes = make_nodes([deadline, f"{deadline}\n\n{token}"], metadata={"document_id": "runbook"})
+    query, llm = QueryBundle(QUESTION), ScriptedLLM([OK])
+    response = CitingSynthesizer(llm).synthesize(query, ScopedDedup().postprocess_nodes(nodes, query))
+    assert [scored.node.get_content() for scored in response.source_nodes] == [deadline, token]
+    assert llm.prompts[0].count(deadline) == 1
+    assert nodes[1].node.get_content() == f"{deadline}\n\n{token}"
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        Document(text="Within 21\u200b days."),
+        IndexNode(text="Within 21\u200b days.", index_id="other"),
+        Node(text_resource=MediaResource(text="Within 21\u200b days.")),
+    ],
+    ids=lambda node: type(node).__name__,
+)
+def test_every_kind_of_text_node_is_a_source(node: BaseNode) -> None:
+    """Documents, index nodes and plain nodes keep their class and come back with the text that was shown."""
+    response = ask([NodeWithScore(node=node, score=0.5)], {**OK, "sources": ["S1"]})
+    (scored,) = response.source_nodes
+    assert type(scored.node) is type(node)
+    assert scored.node.get_content() == "Within 21 days."
+    assert response.citations[0].node_id == node.node_id
 
 
 def test_a_refusal_shows_what_was_looked_at() -> None:
