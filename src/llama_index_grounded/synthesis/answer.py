@@ -18,7 +18,7 @@ from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.schema import Verdict
 from llama_index_grounded.synthesis.keys import normalise_ids
 
-__all__ = ["GroundedAnswer", "InvalidReplyError", "read_reply", "schema_of"]
+__all__ = ["GroundedAnswer", "InvalidReplyError", "field_names", "loads", "read_reply", "schema_of"]
 
 _THINKING = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
 _OPEN_THINKING = re.compile(r"\s*<think>")
@@ -85,11 +85,25 @@ def read_reply(text: str, output_cls: type[GroundedAnswer]) -> GroundedAnswer:
         raise InvalidReplyError(_faults(error, output_cls)) from None
 
 
+def field_names(output_cls: type[GroundedAnswer]) -> frozenset[str] | None:
+    """Return the names that an answer may have; None where a subclass allows any."""
+    if output_cls.model_config.get("extra") != "forbid":
+        return None
+    return frozenset(field.alias or name for name, field in output_cls.model_fields.items())
+
+
+def loads(text: str) -> Any:
+    """Read one JSON value by the rule for a reply.
+
+    Raises:
+        ValueError: If it is none, or holds what the rule refuses.
+    """
+    return _DECODER.decode(text)
+
+
 def _decode(text: str, start: int) -> tuple[dict[str, Any], int]:
-    # Not strict: small models write line breaks into strings, and what they mean is plain.
-    decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse_constant, strict=False)
     try:
-        return decoder.raw_decode(text, start)
+        return _DECODER.raw_decode(text, start)
     except json.JSONDecodeError as error:
         cut = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated")
         raise InvalidReplyError("the JSON object breaks off" if cut else "the JSON object is malformed") from None
@@ -121,6 +135,10 @@ def _faults(error: ValidationError, output_cls: type[GroundedAnswer]) -> str:
         for place, fault in zip(places, found, strict=True)
     ]
     return "the JSON object does not fit: " + ", ".join(named[:_MOST_NAMED_FAULTS])
+
+
+# Not strict: small models write line breaks into strings, and what they mean is plain.
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse_constant, strict=False)
 
 
 def schema_of(output_cls: type[BaseModel]) -> dict[str, Any]:

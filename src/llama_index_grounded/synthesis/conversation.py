@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from llama_index.core.base.llms.types import ChatMessage
 
 from llama_index_grounded.schema import Refusal, RefusalReason, TextEvent, Usage
+from llama_index_grounded.synthesis.answer import field_names
 from llama_index_grounded.synthesis.assess import Assessment, assess
 from llama_index_grounded.synthesis.generate import Call, Fault
 from llama_index_grounded.synthesis.prompts import re_ask
@@ -115,7 +116,12 @@ class Conversation:
     def _listen(self, messages: tuple[ChatMessage, ...], tokens: int) -> Generator[Step, Sent, Reply | Fault]:
         """Make one call, read its pieces as they come, and count what it took."""
         options = self._options
-        reader = ReplyReader(self._keys, inline_citations=options.inline_citations, most_chars=options.max_answer_chars)
+        reader = ReplyReader(
+            self._keys,
+            fields=field_names(options.output_cls),
+            inline_citations=options.inline_citations,
+            most_chars=options.max_answer_chars,
+        )
         self._in_call, before = True, self._usage
         self._calls += 1
         self._usage = before.model_copy(update={"estimated_prompt_tokens": before.estimated_prompt_tokens + tokens})

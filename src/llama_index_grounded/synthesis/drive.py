@@ -23,7 +23,7 @@ def drive(session: Session, llm: LLM | None, timeout: float | None) -> Generator
     steps, deadline, stream = session.steps(), Deadline(timeout), None
     sent: Sent = None
     try:
-        while True:
+        while not session.stopping:
             step, sent = steps.send(sent), None
             if isinstance(step, Call):
                 stream = ModelStream(_needed(llm), step, deadline)
@@ -34,6 +34,7 @@ def drive(session: Session, llm: LLM | None, timeout: float | None) -> Generator
                 sent = stream.stop()
             elif not isinstance(step, Want):
                 yield step
+        session.close()
     except StopIteration:
         return
     except BaseException as error:
@@ -50,7 +51,7 @@ async def drive_async(session: Session, llm: LLM | None, timeout: float | None) 
     steps, deadline, stream = session.steps(), Deadline(timeout), None
     sent: Sent = None
     try:
-        while True:
+        while not session.stopping:
             step, sent = steps.send(sent), None
             if isinstance(step, Call):
                 stream = AsyncModelStream(_needed(llm), step, deadline)
@@ -61,6 +62,7 @@ async def drive_async(session: Session, llm: LLM | None, timeout: float | None) 
                 sent = await stream.stop()
             elif not isinstance(step, Want):
                 yield step
+        session.close()
     except StopIteration:
         return
     except BaseException as error:

@@ -9,7 +9,7 @@ The rule, in this order:
    ``、`` ``،`` ``，`` ``；`` ``&``, "and", "ve", quotes, and brackets ``() [] （） 【】 ［］``, but only where *every*
    part looks like an id: ``S1``, ``1``, a range such as ``S1-S3`` or ``S1–3``, or OpenAI's ``1†S1`` (which is its
    ``S1``). Where one part does not look like an id, the whole string is one id.
-3. **Id.** White space, brackets and quotes around it are dropped, and a leading ``s`` in front of a numeral becomes
+3. **Id.** White space, brackets and quotes that enclose it are dropped, and a leading ``s`` in front of a numeral becomes
    ``S``. Nothing else is folded: ``S01``, ``S１``, ``S²``, ``S 1`` and ``1`` stay as they are. Empty ids are dropped;
    order is kept; a repeated id counts once. A range stays one id.
 4. **Membership** is exact. A range stands for its keys only if both ends are keys and the first does not come after
@@ -31,9 +31,12 @@ SEPARATORS: Final = ",;、،，；&"
 _RANGE = re.compile(rf"([Ss]{NUMERAL})\s?{DASH}\s?[Ss]?({NUMERAL})")
 _OPENAI_PREFIX = re.compile(r"[0-9]+†(?=[Ss])")
 _LOOKS_LIKE_ID = re.compile(rf"(?:[0-9]+†)?[Ss]?({NUMERAL})(?:{DASH}[Ss]?({NUMERAL}))?")
-_WRAPPING = "()[]（）【】［］\"'`“”‘’«»"
+# Most ids by far; the rest of the rule is for what this does not know.
+_COMMON_ID = re.compile(rf"[Ss]?[0-9]+(?:{DASH}[Ss]?[0-9]+)?")
+_PAIRS = ("()", "[]", "（）", "【】", "［］", '""', "''", "``", "“”", "‘’", "«»")
+_WRAPPING = "".join(_PAIRS)
 _CUTS = re.compile(rf"(?:[\s{SEPARATORS}{re.escape(_WRAPPING)}]|(?<!\w)(?:and|ve)(?!\w))+")
-_SPACED_DASH = re.compile(rf"(?<=\w)\s?({DASH})\s?(?=\w)")
+_SPACED_DASH = re.compile(rf"(?<=\w)(?:\s({DASH})\s?|({DASH})\s)(?=\w)")
 
 
 class KeyIndex:
@@ -148,16 +151,31 @@ def _ids_of_string(text: str) -> list[str]:
 
 
 def _cut(text: str) -> list[str]:
-    parts = [part for part in _CUTS.split(_SPACED_DASH.sub(r"\1", text)) if part]
+    if _COMMON_ID.fullmatch(text):
+        return [capital(text)]
+    joined = _SPACED_DASH.sub(lambda dash: dash[1] or dash[2], text)
+    parts = dict.fromkeys(part for part in _CUTS.split(joined) if part)
     if all(map(_looks_like_id, parts)):
         return [capital(without_prefix(part)) for part in parts]
-    whole = text.strip().strip(_WRAPPING).strip()
-    return [capital(whole)] if whole else []
+    return [capital(_unwrapped(text))]
 
 
 def _looks_like_id(part: str) -> bool:
+    if _COMMON_ID.fullmatch(part):
+        return True
     shape = _LOOKS_LIKE_ID.fullmatch(part)
     return shape is not None and all(numeral is None or numeral.isnumeric() for numeral in shape.groups())
+
+
+def _unwrapped(text: str) -> str:
+    """Return the text without the white space, brackets and quotes that enclose it."""
+    text = text.strip()
+    first, last = 0, len(text) - 1
+    while first < last and (text[first] + text[last] in _PAIRS or text[first].isspace() or text[last].isspace()):
+        paired = text[first] + text[last] in _PAIRS
+        first += paired or text[first].isspace()
+        last -= paired or text[last].isspace()
+    return text[first : last + 1]
 
 
 def _decimal(value: object, what: str) -> str:

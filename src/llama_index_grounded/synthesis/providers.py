@@ -167,7 +167,12 @@ def _tool(kind: Kind, output_cls: type[GroundedAnswer]) -> FunctionTool | None:
     if kind != "tool":
         return None
     about = "Give the answer, its verdict and the keys of its sources."
-    return FunctionTool.from_defaults(fn=dict, name=output_cls.__name__, description=about, fn_schema=output_cls)
+    return FunctionTool.from_defaults(fn=_keep, name=output_cls.__name__, description=about, fn_schema=output_cls)
+
+
+def _keep(**fields: Any) -> dict[str, Any]:
+    """Stand for the function, which is never called: its arguments are the answer."""
+    return fields
 
 
 def _response_format(schema: Mapping[str, Any], output_cls: type[GroundedAnswer]) -> dict[str, Any]:

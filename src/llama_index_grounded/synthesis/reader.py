@@ -8,14 +8,14 @@ writes its fields in another order makes the text wait.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from enum import Enum, auto
 from typing import Any
 
 from llama_index_grounded.rendering import clean
 from llama_index_grounded.schema import Verdict
+from llama_index_grounded.synthesis.answer import loads
 from llama_index_grounded.synthesis.cleaner import AnswerCleaner
 from llama_index_grounded.synthesis.keys import normalise_ids, resolve_ids
 from llama_index_grounded.synthesis.validate import has_words
@@ -40,11 +40,13 @@ class _State(Enum):
 
     start = auto()
     thinking = auto()
+    after_thinking = auto()
     prose = auto()
     key = auto()
     key_text = auto()
     colon = auto()
     before_value = auto()
+    after_value = auto()
     text = auto()
     other = auto()
     done = auto()
@@ -56,12 +58,16 @@ class ReplyReader:
 
     Args:
         keys: The keys that were in the prompt.
+        fields: Names that the object may have; None for any.
         inline_citations: Keep ``[S1]`` markers.
         most_chars: Stop after that many shown characters.
     """
 
-    def __init__(self, keys: Sequence[str], *, inline_citations: bool, most_chars: int) -> None:
+    def __init__(
+        self, keys: Sequence[str], *, fields: Container[str] | None, inline_citations: bool, most_chars: int
+    ) -> None:
         self._keys = keys
+        self._fields = fields
         self._most_chars = most_chars
         self._cleaner = AnswerCleaner(keys, inline_citations=inline_citations)
         self._state = _State.start
@@ -89,11 +95,13 @@ class ReplyReader:
         self._steps: Mapping[_State, Callable[[], str | None]] = {
             _State.start: self._in_start,
             _State.thinking: self._in_thinking,
+            _State.after_thinking: self._in_after_thinking,
             _State.prose: self._in_prose,
             _State.key: self._in_key,
             _State.key_text: self._in_key_text,
             _State.colon: self._in_colon,
             _State.before_value: self._in_before_value,
+            _State.after_value: self._in_after_value,
             _State.text: self._in_text,
             _State.other: self._in_other,
         }
@@ -139,8 +147,9 @@ class ReplyReader:
         if self._state not in self._steps:
             self._pending = ""
         text = "".join(shown)
+        room = self._most_chars - self.shown
         self.shown += len(text)
-        return text
+        return text[: max(room, 0)]
 
     def _take(self, count: int) -> str:
         taken, self._pending = self._pending[:count], self._pending[count:]
@@ -160,9 +169,16 @@ class ReplyReader:
         end = self._pending.find(_END_OF_THINK)
         if end >= 0:
             self._take(end + len(_END_OF_THINK))
-            self._state = _State.prose
+            self._state = _State.after_thinking
         else:
             self._take(max(0, len(self._pending) - len(_END_OF_THINK)))
+
+    def _in_after_thinking(self) -> None:
+        body = self._pending.lstrip()
+        if body.startswith(_THINK):
+            self._state = _State.broken
+        elif body and not _THINK.startswith(body):
+            self._state = _State.prose
 
     def _in_prose(self) -> None:
         start = self._pending.find("{")
@@ -173,11 +189,17 @@ class ReplyReader:
         self._state = _State.key
 
     def _in_key(self) -> None:
-        self._pending = self._pending.lstrip(f"{_SPACE},")
+        self._skip_space()
         if self._pending:
             first = self._take(1)
             self._raw = []
-            self._state = {'"': _State.key_text, "}": _State.done}.get(first, _State.broken)
+            empty = first == "}" and not self._seen
+            self._state = _State.key_text if first == '"' else _State.done if empty else _State.broken
+
+    def _in_after_value(self) -> None:
+        self._skip_space()
+        if self._pending:
+            self._state = {",": _State.key, "}": _State.done}.get(self._take(1), _State.broken)
 
     def _in_key_text(self) -> None:
         if self._read_string():
@@ -194,7 +216,7 @@ class ReplyReader:
         if not self._pending:
             return
         self._raw, self._depth, self._nested_string = [], 0, False
-        if self._key in self._seen:
+        if self._key in self._seen or (self._fields is not None and self._key not in self._fields):
             self._state = _State.broken
         elif self._pending[0] == '"':
             self._take(1)
@@ -251,7 +273,7 @@ class ReplyReader:
 
     def _loads(self, raw: str) -> Any:
         try:
-            return json.loads(raw, strict=False)
+            return loads(raw)
         except (ValueError, RecursionError):
             self._state = _State.broken
             return None
@@ -259,7 +281,7 @@ class ReplyReader:
     def _finish_value(self, value: Any) -> None:
         self._seen[self._key] = value
         if self._state is not _State.broken:
-            self._state = _State.key
+            self._state = _State.after_value
 
     def _show(self, text: str) -> str:
         """Pass on what is cleaned and certain, without white space at either end."""
@@ -267,8 +289,8 @@ class ReplyReader:
         self._open = self._open or self._may_show()
         if not self._open:
             return ""
-        held, self._held = "".join(self._held), []
-        cleaned = self._waiting + clean(self._cleaner.feed(held))
+        held, self._held = clean("".join(self._held)), []
+        cleaned = self._waiting + self._cleaner.feed(held)
         if not self._begun:
             cleaned = cleaned.lstrip()
             self._begun = has_words(self._bare.feed(held))

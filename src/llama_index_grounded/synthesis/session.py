@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from llama_index.core.instrumentation import get_dispatcher  # pyright: ignore[reportPrivateImportUsage] - its own name for it
 from llama_index.core.instrumentation.events.synthesis import SynthesizeEndEvent
@@ -55,8 +55,12 @@ class Session:
     live: bool
     started: float = field(default_factory=time.perf_counter)
     span_id: str | None = field(default_factory=active_span_id.get)
+    stopping: bool = False
+    """Set by whoever wants the stream to stop; the driver looks at it between the pieces."""
     response: GroundedResponse | None = None
     """Set at the end."""
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+    """The metadata of a streaming response; its ``"grounded"`` comes at the end."""
 
     def steps(self) -> Generator[Step | StreamEvent, Sent, None]:
         """Yield the events of the query, and between them what the conversation wants."""
@@ -89,6 +93,7 @@ class Session:
         parsed = outcome.assessment.answer if outcome else None
         response = build_response(result, self.plan, self.additional, parsed)
         self.response = response
+        self.metadata |= response.metadata or {}
         emit(lambda: GroundedEndEvent(audit=result.audit(), span_id=self.span_id))
         _dispatcher.event(SynthesizeEndEvent(query=self.query, response=response, span_id=self.span_id))
         return response

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import AsyncGenerator, Generator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from llama_index.core.base.response.schema import AsyncStreamingResponse, StreamingResponse
 
@@ -30,20 +30,21 @@ class _Ending:
     """What both kinds of stream know once they have ended."""
 
     _session: Session
-    metadata: dict[str, Any] | None
-    response_txt: str | None
+
+    @property
+    def response_txt(self) -> str | None:
+        """The whole text, once the stream has ended."""
+        return None if self._session.response is None else self._session.response.response
+
+    @response_txt.setter
+    def response_txt(self, text: str | None) -> None:
+        """Leave it: LlamaIndex's constructor sets the field, whose value is known to the session."""
 
     def _ended(self) -> GroundedResponse:
         response = self._session.response
         if response is None:
             raise GroundedError("the stream has not ended: read it to its end or close it first")
         return response
-
-    def _note_end(self) -> None:
-        response = self._session.response
-        if response is not None:
-            self.response_txt = response.response
-            self.metadata = response.metadata
 
     @property
     def grounded(self) -> GroundedResult:
@@ -71,60 +72,76 @@ class _Ending:
         return self.grounded.refusal
 
 
-class GroundedStreamingResponse(_Ending, StreamingResponse):
+class _Tape:
+    """The events so far, and the driver that brings more. It does not know the response, so dropping that ends it."""
+
+    def __init__(self, session: Session, events: Generator[StreamEvent, None, None]) -> None:
+        self._session = session
+        self._driver = events
+        self._events: list[StreamEvent] = []
+        self._lock = threading.Lock()
+
+    def play(self) -> Generator[StreamEvent, None, None]:
+        """Yield the events from the first one on."""
+        place = 0
+        try:
+            while place < len(self._events) or self._pull(place):
+                yield self._events[place]
+                place += 1
+        except GeneratorExit:
+            self.stop()
+            raise
+
+    def texts(self) -> Generator[str, None, None]:
+        """Yield the text of the events."""
+        with contextlib.closing(self.play()) as events:
+            for event in events:
+                if isinstance(event, TextEvent):
+                    yield event.text
+
+    def stop(self) -> None:
+        """Stop the model; a thread that is waiting for its next piece ends with that piece."""
+        self._session.stopping = True
+        if self._lock.acquire(blocking=False):
+            try:
+                self._driver.close()
+                self._session.close()
+            finally:
+                self._lock.release()
+
+    def _pull(self, place: int) -> bool:
+        with self._lock:
+            if place < len(self._events):
+                return True
+            event = next(self._driver, None)
+            if event is not None:
+                self._events.append(event)
+            return event is not None
+
+
+class GroundedStreamingResponse(_Ending, StreamingResponse):  # pyright: ignore[reportIncompatibleVariableOverride] - read late
     """A LlamaIndex streaming response whose text is validated before it is shown.
 
     ``grounded`` and its shortcuts read the stream to its end first.
     """
 
     def __init__(self, session: Session, events: Generator[StreamEvent, None, None]) -> None:
-        nodes = [strip(scored) for scored in (*session.plan.nodes, *session.additional)]
-        super().__init__(
-            response_gen=self._texts(),
-            source_nodes=nodes,
-            metadata={scored.node.node_id: scored.node.metadata for scored in nodes},
-        )
         self._session = session
-        self._events = events
-        self._tape: list[StreamEvent] = []
-        self._lock = threading.Lock()
+        self._tape = _Tape(session, events)
+        nodes = [strip(scored) for scored in (*session.plan.nodes, *session.additional)]
+        session.metadata |= {scored.node.node_id: scored.node.metadata for scored in nodes}
+        super().__init__(response_gen=self._tape.texts(), source_nodes=nodes, metadata=session.metadata)
 
     def events(self) -> Generator[StreamEvent, None, None]:
         """Yield a `SourcesEvent`, then `TextEvent` as the model writes, then a `ResultEvent`."""
-        place = 0
-        try:
-            while place < len(self._tape) or self._pull(place):
-                yield self._tape[place]
-                place += 1
-        except GeneratorExit:
-            self.close()
-            raise
+        return self._tape.play()
 
     def close(self) -> None:
         """Stop the model, if it is still writing; the result then says ``stream_closed``."""
-        self._events.close()
-        self._session.close()
-        self._note_end()
-
-    def _pull(self, place: int) -> bool:
-        with self._lock:
-            if place < len(self._tape):
-                return True
-            event = next(self._events, None)
-            if event is None:
-                self._note_end()
-                return False
-            self._tape.append(event)
-            return True
-
-    def _texts(self) -> Generator[str, None, None]:
-        with contextlib.closing(self.events()) as events:
-            for event in events:
-                if isinstance(event, TextEvent):
-                    yield event.text
+        self._tape.stop()
 
     def _ended(self) -> GroundedResponse:
-        for _ in self.events():
+        for _ in self._tape.play():
             pass
         return super()._ended()
 
@@ -138,71 +155,86 @@ class GroundedStreamingResponse(_Ending, StreamingResponse):
 
     def print_response_stream(self) -> None:
         """Print the text as it comes."""
-        for text in self._texts():
+        for text in self._tape.texts():
             print(text, end="", flush=True)  # noqa: T201 - LlamaIndex's method is there to print
 
 
-class AsyncGroundedStreamingResponse(_Ending, AsyncStreamingResponse):
-    """The async twin of `GroundedStreamingResponse`; read it to its end before asking for ``grounded``."""
+class _AsyncTape:
+    """The async twin of `_Tape`."""
 
     def __init__(self, session: Session, events: AsyncGenerator[StreamEvent, None]) -> None:
-        nodes = [strip(scored) for scored in (*session.plan.nodes, *session.additional)]
-        super().__init__(
-            response_gen=self._yield_response(),
-            source_nodes=nodes,
-            metadata={scored.node.node_id: scored.node.metadata for scored in nodes},
-        )
         self._session = session
-        self._events = events
-        self._tape: list[StreamEvent] = []
+        self._driver = events
+        self._events: list[StreamEvent] = []
         self._lock = asyncio.Lock()
 
-    async def aevents(self) -> AsyncGenerator[StreamEvent, None]:
-        """Yield a `SourcesEvent`, then `TextEvent` as the model writes, then a `ResultEvent`."""
+    async def play(self) -> AsyncGenerator[StreamEvent, None]:
+        """Yield the events from the first one on."""
         place = 0
         try:
-            while place < len(self._tape) or await self._pull(place):
-                yield self._tape[place]
+            while place < len(self._events) or await self._pull(place):
+                yield self._events[place]
                 place += 1
         except (GeneratorExit, asyncio.CancelledError):
-            await self.aclose()
+            await self.stop()
             raise
 
-    async def aclose(self) -> None:
-        """Stop the model, if it is still writing; the result then says ``stream_closed``."""
-        await self._events.aclose()
-        self._session.close()
-        self._note_end()
-
-    async def _pull(self, place: int) -> bool:
-        async with self._lock:
-            if place < len(self._tape):
-                return True
-            event = await anext(self._events, None)
-            if event is None:
-                self._note_end()
-                return False
-            self._tape.append(event)
-            return True
-
-    async def _yield_response(self) -> AsyncGenerator[str, None]:
-        async with contextlib.aclosing(self.aevents()) as events:
+    async def texts(self) -> AsyncGenerator[str, None]:
+        """Yield the text of the events."""
+        async with contextlib.aclosing(self.play()) as events:
             async for event in events:
                 if isinstance(event, TextEvent):
                     yield event.text
 
-    async def async_response_gen(self) -> AsyncGenerator[str, None]:
+    async def stop(self) -> None:
+        """Stop the model; a task that is waiting for its next piece ends with that piece."""
+        self._session.stopping = True
+        if not self._lock.locked():
+            async with self._lock:
+                await self._driver.aclose()
+                self._session.close()
+
+    async def _pull(self, place: int) -> bool:
+        async with self._lock:
+            if place < len(self._events):
+                return True
+            event = await anext(self._driver, None)
+            if event is not None:
+                self._events.append(event)
+            return event is not None
+
+
+class AsyncGroundedStreamingResponse(_Ending, AsyncStreamingResponse):  # pyright: ignore[reportIncompatibleVariableOverride] - read late
+    """The async twin of `GroundedStreamingResponse`; read it to its end before asking for ``grounded``."""
+
+    def __init__(self, session: Session, events: AsyncGenerator[StreamEvent, None]) -> None:
+        self._session = session
+        self._tape = _AsyncTape(session, events)
+        nodes = [strip(scored) for scored in (*session.plan.nodes, *session.additional)]
+        session.metadata |= {scored.node.node_id: scored.node.metadata for scored in nodes}
+        super().__init__(response_gen=self._tape.texts(), source_nodes=nodes, metadata=session.metadata)
+
+    def aevents(self) -> AsyncGenerator[StreamEvent, None]:
+        """Yield a `SourcesEvent`, then `TextEvent` as the model writes, then a `ResultEvent`."""
+        return self._tape.play()
+
+    async def aclose(self) -> None:
+        """Stop the model, if it is still writing; the result then says ``stream_closed``."""
+        await self._tape.stop()
+
+    def _yield_response(self) -> AsyncGenerator[str, None]:
+        return self._tape.texts()
+
+    def async_response_gen(self) -> AsyncGenerator[str, None]:
         """Yield the text as it comes."""
-        async with contextlib.aclosing(self._yield_response()) as texts:
-            async for text in texts:
-                yield text
+        return self._tape.texts()
 
     async def _async_str(self) -> str:
         return str(await self.get_response())
 
     async def get_response(self) -> GroundedResponse:
         """Read the stream to its end and return the whole response."""
-        async with contextlib.aclosing(self.aevents()) as events:
+        async with contextlib.aclosing(self._tape.play()) as events:
             async for _ in events:
                 pass
         return self._ended()

@@ -50,8 +50,10 @@ def judge(
 ) -> Judgement:
     """Judge one parsed reply against the keys that were in the prompt."""
     valid, unknown = resolve_ids(answer.sources, keys)
-    cleaned = clean_answer(answer.answer, keys, inline_citations=inline_citations)
-    text = clean(cleaned.text).strip()
+    # First of all, since an invisible character would hide a marker or a tag from the cleaner.
+    written = clean(answer.answer)
+    cleaned = clean_answer(written, keys, inline_citations=inline_citations)
+    text = cleaned.text.strip()
     cited = tuple(dict.fromkeys([*valid, *cleaned.keys]))
     invalid = tuple(dict.fromkeys([*unknown, *cleaned.unknown]))
 
@@ -59,7 +61,7 @@ def judge(
     detail = ""
     if not answer.answerable:
         refusal, detail = RefusalReason.not_in_sources, "the model finds no answer in the sources"
-    elif _is_blank(answer.answer, text, keys):
+    elif _is_blank(written, text, keys):
         refusal, detail = RefusalReason.invalid_output, "the answer is blank"
     elif invalid and on_invalid_ids != "drop":
         refusal, detail = RefusalReason.invalid_citation, "the answer cites a source that does not exist"
