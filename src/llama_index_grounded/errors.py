@@ -11,7 +11,8 @@ reason, which is a result like any other.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import functools
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from llama_index_grounded.schema import RefusalReason
@@ -38,6 +39,10 @@ class MissingScoreError(GroundedError, ValueError):
         self.stage = stage
         self.node_ids = node_ids
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the data, not the message: worker processes hand errors back this way."""
+        return type(self), (self.stage, self.node_ids), self.__dict__
+
 
 class GenerationError(GroundedError, RuntimeError):
     """The model gave no usable answer; the provider's own error is the cause (``__cause__``)."""
@@ -48,3 +53,8 @@ class GenerationError(GroundedError, RuntimeError):
         """Why there is no answer: provider_error, invalid_output or deadline_exceeded."""
         self.retryable = retryable
         """Whether the same query may succeed later without a change."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the data with the message; the cause stays behind, as Python has it for every error."""
+        make = functools.partial(type(self), reason=self.reason, retryable=self.retryable)
+        return make, (str(self),), self.__dict__

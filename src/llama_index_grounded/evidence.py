@@ -10,7 +10,11 @@ from __future__ import annotations
 import functools
 import math
 from datetime import date
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, cast
+from decimal import Decimal
+from enum import Enum
+from numbers import Integral, Real
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, cast
 from uuid import UUID
 
 from llama_index.core.schema import MetadataMode
@@ -20,12 +24,16 @@ if TYPE_CHECKING:
     from llama_index.core.schema import BaseNode, NodeWithScore
 
 __all__ = [
+    "DEFAULT_KEYS",
     "STAMP",
+    "FieldName",
     "Identity",
     "MetadataKeys",
-    "excluded_from_llm",
+    "Stamp",
     "field",
+    "field_for_llm",
     "identity",
+    "identity_under",
     "included_text",
     "mark_of",
     "stamp",
@@ -37,13 +45,19 @@ __all__ = [
 
 STAMP = "llama_index_grounded"
 
+_EXCLUDED = ("excluded_llm_metadata_keys", "excluded_embed_metadata_keys")
+
+FieldName = Literal["title", "section", "heading", "page", "url", "updated"]
+"""The fields that describe a node, as opposed to those that identify it."""
+
 
 class MetadataKeys(BaseModel):
     """Names of the metadata fields that say what a node is.
 
     Where a field is absent, what LlamaIndex's own readers and parsers write takes its place: the document id falls
     back to ``ref_doc_id`` and then to ``node_id``, the chunk id to ``node_id``, the title to ``file_name``, the
-    section to ``header_path``, the page to ``page_label`` and the date to ``last_modified_date``.
+    section to ``header_path`` (unless it is the bare root ``/``), the page to ``page_label`` and the date to
+    ``last_modified_date``.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -61,9 +75,10 @@ class MetadataKeys(BaseModel):
 
 
 DEFAULT_KEYS = MetadataKeys()
-_FALLBACK = {
+_HEADER_PATH = "header_path"
+_FALLBACK: dict[FieldName, str] = {
     "title": "file_name",
-    "section": "header_path",
+    "section": _HEADER_PATH,
     "page": "page_label",
     "updated": "last_modified_date",
 }
@@ -78,9 +93,7 @@ class Identity(NamedTuple):
     chunk_id: str
 
 
-class Stamp(TypedDict, total=False):
-    """What travels in node metadata between the stages. Never changed in place: a new mapping replaces it."""
-
+class _Place(TypedDict):
     run: int
     """Number of the pass through the stages."""
     slot: int
@@ -88,35 +101,55 @@ class Stamp(TypedDict, total=False):
     rank: int
     """Place in the order in which a retriever or reranker handed the nodes over, from 0."""
     identity: tuple[str, str | None, str | None, str]
+
+
+class Stamp(_Place, total=False):
+    """What travels in node metadata between the stages. Never changed in place: a new mapping replaces it."""
+
     keys: dict[str, str]
-    """The field names where they are not the defaults."""
+    """The field names; absent where they are the defaults."""
     original: str
     """The text before the first stage shortened it; absent while nothing did."""
     also_in: tuple[str, ...]
     """Ids of documents whose near-duplicate was left out for this node."""
 
 
+class _OurStamp(dict[str, Any]):
+    """Tells a stamp from whatever a document's own metadata holds under the same key: JSON can not make one."""
+
+
 def scalar(value: object) -> str | None:
     """Read one metadata value as text; None for blank, missing, nested and not-a-number values."""
-    if isinstance(value, str):
-        return value if value.strip() else None
-    if isinstance(value, bool) or value is None:
+    text = value if type(value) is str else _as_text(value)
+    return None if not text or text.isspace() else text
+
+
+def _as_text(value: object) -> str | None:
+    if value is None or isinstance(value, bool):
         return None
-    if isinstance(value, date):  # a datetime is a date too
-        return value.isoformat()
-    if isinstance(value, (int, UUID)) or (isinstance(value, float) and math.isfinite(value)):
+    if isinstance(value, Enum):
+        return scalar(value.value)
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, date):  # a datetime is a date too, and so is pandas' "not a time"
+        text = value.isoformat()
+        return None if text == "NaT" else text
+    if isinstance(value, (Integral, UUID, PurePath)):
         return str(value)
-    return None
+    finite = value.is_finite() if isinstance(value, Decimal) else isinstance(value, Real) and math.isfinite(value)
+    return str(value) if finite else None
 
 
 def stamp_of(node: BaseNode) -> Stamp | None:
     """Return the stamp of a node, or None where no stage has seen it."""
-    return cast("Stamp | None", node.metadata.get(STAMP))
+    found = node.metadata.get(STAMP)
+    return cast("Stamp", found) if isinstance(found, _OurStamp) else None
 
 
 def keys_of(node: BaseNode) -> MetadataKeys:
     """Return the field names that a node was stamped with."""
-    names = (stamp_of(node) or {}).get("keys")
+    found = stamp_of(node)
+    names = found.get("keys") if found else None
     return _keys_named(tuple(names.values())) if names else DEFAULT_KEYS
 
 
@@ -151,21 +184,28 @@ def mark_of(scored: NodeWithScore) -> Stamp:
     return cast("Stamp", scored.node.metadata[STAMP])
 
 
-def field(node: BaseNode, name: str) -> str | None:
-    """Return a descriptive field (title, section, heading, page, url, updated) as text, or None where absent."""
-    keys = keys_of(node)
+def field(node: BaseNode, name: FieldName) -> str | None:
+    """Return a descriptive field as text, or None where it is absent."""
+    return _find(node, name)[1]
+
+
+def field_for_llm(node: BaseNode, name: FieldName) -> str | None:
+    """Return a descriptive field, or None where the user keeps the metadata behind it away from the model."""
+    source, text = _find(node, name)
+    return None if source in node.excluded_llm_metadata_keys else text
+
+
+def _find(node: BaseNode, name: FieldName) -> tuple[str, str | None]:
+    """Return the metadata key behind a field, and its text."""
     metadata = node.metadata
-    fallback = _FALLBACK.get(name)
-    value = scalar(metadata.get(getattr(keys, name)))
-    return value if value is not None or fallback is None else scalar(metadata.get(fallback))
-
-
-def excluded_from_llm(node: BaseNode, name: str) -> bool:
-    """Tell whether the user keeps the metadata behind a descriptive field away from the model."""
-    keys = keys_of(node)
-    configured = getattr(keys, name)
-    source = configured if scalar(node.metadata.get(configured)) is not None else _FALLBACK.get(name)
-    return source in node.excluded_llm_metadata_keys
+    source: str = getattr(keys_of(node), name)
+    text = scalar(metadata.get(source))
+    if text is None and name in _FALLBACK:
+        source = _FALLBACK[name]
+        text = scalar(metadata.get(source))
+    if text is not None and source == _HEADER_PATH and not text.strip("/"):
+        text = None
+    return source, text
 
 
 def included_text(node: BaseNode) -> str:
@@ -178,8 +218,8 @@ def stamp(scored: NodeWithScore, keys: MetadataKeys, *, run: int, slot: int, ran
     before = stamp_of(scored.node)
     if before:
         return with_stamp(scored, {**before, "run": run, "slot": slot, "rank": rank})
-    mark: Stamp = {"run": run, "slot": slot, "rank": rank, "identity": tuple(identity_under(scored.node, keys))}
-    if keys is not DEFAULT_KEYS and keys != DEFAULT_KEYS:
+    mark: Stamp = {"run": run, "slot": slot, "rank": rank, "identity": identity_under(scored.node, keys)}
+    if keys is not DEFAULT_KEYS:
         mark["keys"] = keys.model_dump()
     return with_stamp(scored, mark)
 
@@ -187,8 +227,8 @@ def stamp(scored: NodeWithScore, keys: MetadataKeys, *, run: int, slot: int, ran
 def with_stamp(scored: NodeWithScore, mark: Stamp) -> NodeWithScore:
     """Copy a node with another stamp, the key excluded from LLM and embedding text."""
     node = scored.node
-    update: dict[str, Any] = {"metadata": {**node.metadata, STAMP: mark}}
-    for name in ("excluded_llm_metadata_keys", "excluded_embed_metadata_keys"):
+    update: dict[str, Any] = {"metadata": {**node.metadata, STAMP: _OurStamp(mark)}}
+    for name in _EXCLUDED:
         excluded: list[str] = getattr(node, name)
         if STAMP not in excluded:
             update[name] = [*excluded, STAMP]
@@ -197,7 +237,7 @@ def with_stamp(scored: NodeWithScore, mark: Stamp) -> NodeWithScore:
 
 def with_text(scored: NodeWithScore, text: str) -> NodeWithScore:
     """Copy a stamped node with another included text; the first original text stays reachable in the stamp."""
-    mark = mark_of(scored)
+    mark: Stamp = mark_of(scored)
     if "original" not in mark:
         mark = {**mark, "original": included_text(scored.node)}
     copy = with_stamp(scored, mark)
@@ -211,6 +251,6 @@ def strip(scored: NodeWithScore) -> NodeWithScore:
     if STAMP not in node.metadata:
         return scored
     update: dict[str, Any] = {"metadata": {k: v for k, v in node.metadata.items() if k != STAMP}}
-    for name in ("excluded_llm_metadata_keys", "excluded_embed_metadata_keys"):
+    for name in _EXCLUDED:
         update[name] = [key for key in getattr(node, name) if key != STAMP]
     return scored.model_copy(update={"node": node.model_copy(update=update)})

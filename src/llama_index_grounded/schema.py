@@ -6,12 +6,14 @@ included text. A decision holds ids and numbers, never document text.
 
 from __future__ import annotations
 
+import math
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import Enum
+from numbers import Real
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, field_validator
+from pydantic import BaseModel, ConfigDict, model_validator
 
 __all__ = [
     "Action",
@@ -93,9 +95,19 @@ class Decision:
     """Node id of the node in whose favour this one was dropped or shortened."""
 
 
-def _whole(value: Any) -> Any:
-    if isinstance(value, str) and not value.isascii():
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+def _storable(value: Any) -> Any:
+    """Replace what JSON can not hold: halves of surrogate pairs, and numbers that are none."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, Decision):
+        fields = ("node_id", "document_id", "twin", "value", "limit")
+        return replace(value, **{name: _storable(getattr(value, name)) for name in fields})
+    if isinstance(value, (tuple, list)):
+        return tuple(map(_storable, value))
+    if isinstance(value, Real) and not isinstance(value, int):
+        return float(value) if math.isfinite(value) else None
     return value
 
 
@@ -104,11 +116,11 @@ class Record(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    @field_validator("*", mode="before")
+    @model_validator(mode="before")
     @classmethod
-    def _no_half_characters(cls, value: Any) -> Any:
-        """Replace halves of surrogate pairs, which models and PDF readers write and JSON can not hold."""
-        return tuple(map(_whole, value)) if isinstance(value, (tuple, list)) else _whole(value)
+    def _round_trips(cls, data: Any) -> Any:
+        """Models and PDF readers write halves of surrogate pairs, and retrievers scores that are no numbers."""
+        return {name: _storable(value) for name, value in data.items()} if isinstance(data, dict) else data
 
 
 class SourceRef(Record):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import os
+import re
 import threading
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sized
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +18,15 @@ from pydantic import BaseModel, ConfigDict, Field, field_serializer, model_valid
 from llama_index_grounded.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import tiktoken
 
 __all__ = ["TokenCounter"]
 
 DEFAULT_ENCODING = "o200k_base"
 _BUNDLED = ("o200k_base", "cl100k_base")
+_PIECE = 200_000
+_LINE_START = re.compile(r"(?<=\n)[^\s/]")
+_numbers = itertools.count(1)
 _cache_variable = threading.Lock()
 
 
@@ -32,13 +36,14 @@ class TokenCounter(BaseModel):
     Args:
         encoding: Name of a tiktoken encoding. ``o200k_base`` and ``cl100k_base`` need no network: llama-index-core
             brings their files.
-        margin: Factor on the count for models with another tokenizer, at least 1 token per token: 1.15 adds 15 %.
+        margin: Factor on the count, 0.1 to 10, for models with another tokenizer: 1.15 adds 15 %.
         overhead: Tokens that a chat template adds to a prompt, counted once.
-        tokenizer: Any callable from a text to its tokens, in place of the encoding. It is pickled by reference and
-            can not be written to a dict or to JSON.
+        tokenizer: Any callable from a text to a sequence of its tokens, in place of the encoding. It is pickled by
+            reference and can not be written to a dict or to JSON.
 
     Raises:
-        ConfigurationError: On use, when the encoding is unknown or its file can not be had.
+        ConfigurationError: On use, when the encoding is unknown or its file can not be had, or when the tokenizer
+            does not return a sequence.
 
     Example:
         >>> TokenCounter().count("How many days?")
@@ -69,21 +74,42 @@ class TokenCounter(BaseModel):
 
     @classmethod
     def default(cls) -> TokenCounter:
-        """Count with the tokenizer that the user set in LlamaIndex's ``Settings``, else with ``o200k_base``."""
+        """Count with the tokenizer that the user set in LlamaIndex's ``Settings``, else with ``o200k_base``.
+
+        One that is made just like llama-index-core's own default can not be told from it and counts as not set.
+        """
         chosen = llama_index.core.global_tokenizer
         encoding = _encoding_behind(chosen)
         if chosen is None or (encoding is not None and _is_cores_own_default(chosen, encoding)):
             return cls()
+        if encoding is not None and encoding.name in _BUNDLED:
+            return cls(encoding=encoding.name)
         return cls(tokenizer=chosen if encoding is None else encoding.encode_ordinary)
 
     @property
     def name(self) -> str:
         """Name what counts: two counters of the same name give the same plain counts."""
-        return self.encoding if self.tokenizer is None else f"tokenizer {id(self.tokenizer)}"
+        if self.tokenizer is None:
+            return self.encoding
+        hashable = self.tokenizer if isinstance(self.tokenizer, Hashable) else self.tokenizer.__call__
+        return f"tokenizer {_number_of(hashable)}"
+
+    @property
+    def counts_in_threes(self) -> bool:
+        """True where any number of up to three digits is one token."""
+        return self.tokenizer is None and self.encoding in _BUNDLED
 
     def tokens(self, text: str) -> int:
         """Return the plain token count of a text, without margin and overhead."""
-        return len(self._encode(text))
+        if self.tokenizer is None:
+            encode = _load(self.encoding).encode_ordinary
+            return sum(len(encode(piece)) for piece in _pieces(text))
+        found = self.tokenizer(text)
+        # The mapping that Hugging Face tokenizers return has two or three entries for a text of any length.
+        if isinstance(found, Mapping) or not isinstance(found, Sized):
+            msg = f"the tokenizer must return a sequence of tokens, not {type(found).__name__}; pass its encode method"
+            raise ConfigurationError(msg)
+        return len(found)
 
     def estimate(self, tokens: int) -> int:
         """Apply margin and overhead to a sum of plain counts, once; 0 stays 0."""
@@ -94,9 +120,26 @@ class TokenCounter(BaseModel):
         """Return the estimated prompt tokens of a text: `tokens`, then `estimate`."""
         return self.estimate(self.tokens(text))
 
-    @property
-    def _encode(self) -> Callable[[str], Any]:
-        return _load(self.encoding).encode_ordinary if self.tokenizer is None else self.tokenizer
+
+def _pieces(text: str) -> Iterator[str]:
+    """Cut a very long text where the pre-tokenizers split anyway: between a line end and what can not belong to it.
+
+    A run of 700,000 blanks overflows the stack of tiktoken's regular expressions. Where no such place is near, the cut
+    may cost a token.
+    """
+    start = 0
+    while len(text) - start > _PIECE:
+        cut = _LINE_START.search(text, start + _PIECE, start + 2 * _PIECE)
+        end = cut.start() if cut else start + 2 * _PIECE
+        yield text[start:end]
+        start = end
+    yield text[start:] if start else text
+
+
+@functools.lru_cache(maxsize=64)
+def _number_of(tokenizer: Callable[[str], Any]) -> int:  # noqa: ARG001 - the cache looks at it
+    """Number a tokenizer. The cache holds it, so that no other can come to have its number, as with an id."""
+    return next(_numbers)
 
 
 def _encoding_behind(tokenizer: object) -> tiktoken.Encoding | None:
@@ -138,6 +181,7 @@ def _load_bundled(name: str) -> tiktoken.Encoding:
         return tiktoken.get_encoding(name)
     finally:
         if before is None:
-            del os.environ["TIKTOKEN_CACHE_DIR"]
+            # llama-index-core does the same in another thread and may have been faster.
+            os.environ.pop("TIKTOKEN_CACHE_DIR", None)
         else:
             os.environ["TIKTOKEN_CACHE_DIR"] = before

@@ -14,12 +14,12 @@ __all__ = ["clean", "escape", "escape_attribute", "unescape"]
 
 _AMPERSAND = re.compile(r"&(?=(?:amp;)*lt;)")
 _ESCAPED = re.compile(r"&(?:lt;|amp;(?=(?:amp;)*lt;))")
-_WHITE_SPACE = re.compile(r"\s+")
 # Controls other than tab and line ends, zero-width space and byte order mark, bidi embeddings, overrides and isolates,
 # tag characters, and halves of surrogate pairs, which no encoder can send. ZWJ and ZWNJ stay: scripts need them.
+# Line ends are those of Unicode (UAX 14): presentations hold U+000B between lines and PDFs U+000C between pages, and
+# words would run together without them.
 _INVISIBLE = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\u200b\ufeff\u202a-\u202e\u2066-\u2069"
-    "\U000e0000-\U000e007f\ud800-\udfff]"
+    "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u200b\ufeff\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f\ud800-\udfff]"
 )
 
 
@@ -40,7 +40,7 @@ def escape(text: str) -> str:
         >>> escape("if a < b && c:")
         'if a &lt; b && c:'
     """
-    if "&" in text:
+    if "lt;" in text:
         text = _AMPERSAND.sub("&amp;", text)
     return text.replace("<", "&lt;")
 
@@ -59,6 +59,10 @@ def escape_attribute(text: str) -> str:
     """Make a text safe as a quoted attribute value: one line, no quote, no angle bracket.
 
     White space of any kind, line separators included, becomes one space, so a title can not fake a line of its own.
+
+    Example:
+        >>> escape_attribute('R&D  "news"')
+        'R&amp;D &quot;news&quot;'
     """
-    flat = _WHITE_SPACE.sub(" ", unicodedata.normalize("NFC", clean(text))).strip()
+    flat = " ".join(unicodedata.normalize("NFC", clean(text)).split())
     return flat.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")

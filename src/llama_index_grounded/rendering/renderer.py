@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from llama_index_grounded.evidence import field, identity, included_text, stamp_of
+from llama_index_grounded.evidence import FieldName, field, identity, included_text, stamp_of
 from llama_index_grounded.rendering.escaping import clean
 from llama_index_grounded.schema import SourceRef
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from llama_index_grounded.tokens import TokenCounter
 
-__all__ = ["Removed", "Renderer", "Rendering", "key_at", "size_of", "source_of"]
+__all__ = ["Removed", "Rendered", "Renderer", "key_at", "removed_from", "size_of", "source_of"]
 
 _SAME_LENGTH_KEYS = 999
 
@@ -30,7 +30,7 @@ class Removed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rendering:
+class Rendered:
     """Sources as the model sees them."""
 
     text: str
@@ -49,7 +49,7 @@ class Renderer(Protocol):
         """Render one source. A block begins with ``<`` and ends with ``>`` and a line end, or is counted as such."""
         ...
 
-    def render(self, nodes: Sequence[NodeWithScore]) -> Rendering:
+    def render(self, nodes: Sequence[NodeWithScore]) -> Rendered:
         """Render nodes in the order given, keyed S1, S2, …."""
         ...
 
@@ -68,9 +68,9 @@ def key_at(place: int) -> str:
 
 
 def source_of(scored: NodeWithScore, key: str) -> SourceRef:
-    """Describe a node as a source; the URL is the one in its metadata, not yet checked."""
+    """Describe a node as a source, for people; the URL is the one in its metadata, not yet checked."""
     node = scored.node
-    who = identity(node)
+    who, mark = identity(node), stamp_of(node)
     score = None if scored.score is None else float(scored.score)
     return SourceRef(
         key=key,
@@ -79,13 +79,18 @@ def source_of(scored: NodeWithScore, key: str) -> SourceRef:
         chunk_id=who.chunk_id,
         revision=who.revision,
         version=who.version,
-        section=field(node, "section"),
-        title=field(node, "title"),
-        page=field(node, "page"),
+        section=_visible(node, "section"),
+        title=_visible(node, "title"),
+        page=_visible(node, "page"),
         url=field(node, "url"),
         score=score if score is not None and abs(score) < float("inf") else None,
-        also_in=(stamp_of(node) or {}).get("also_in", ()),
+        also_in=mark.get("also_in", ()) if mark else (),
     )
+
+
+def _visible(node: BaseNode, name: FieldName) -> str | None:
+    """Read a field without the characters that could turn the text around it on a page."""
+    return clean(field(node, name) or "") or None
 
 
 def removed_from(scored: NodeWithScore, key: str) -> Removed | None:
@@ -100,10 +105,10 @@ def size_of(
 ) -> int:
     """Count the plain tokens of one rendered block, looking in ``sizes`` first and noting there what was counted.
 
-    For a tiktoken encoding every key up to S999 has the same number of tokens, because its pre-tokenizer splits
-    numbers off in threes; so the count does not depend on the place and holds after a reorder.
+    Where the tokenizer splits numbers off in threes, every key up to S999 has the same number of tokens; so the count
+    does not depend on the place and holds after a reorder.
     """
-    settled = counter.tokenizer is None and place < _SAME_LENGTH_KEYS
+    settled = counter.counts_in_threes and place < _SAME_LENGTH_KEYS
     block = renderer.block(scored.node, "S1" if settled else key_at(place), scored.score)
     name = (counter.name, block)
     if name not in sizes:

@@ -6,6 +6,7 @@ import unicodedata
 
 __all__ = ["slug"]
 
+
 def slug(text: str) -> str:
     """Lower-case a text, keep its Unicode letters and digits, and turn every other run into one ``-``.
 
@@ -15,7 +16,9 @@ def slug(text: str) -> str:
         >>> slug("İade Koşulları")
         'iade-koşulları'
     """
-    lowered = unicodedata.normalize("NFC", text.replace("İ", "i").lower())
+    # Composed first, so that both spellings of "İ" are found; and after, since lower case can decompose.
+    composed = unicodedata.normalize("NFC", text)
+    lowered = unicodedata.normalize("NFC", composed.replace("İ", "i").lower())
     # Combining marks belong to the letter before them.
     kept = "".join(ch if ch.isalnum() or unicodedata.category(ch).startswith("M") else "-" for ch in lowered)
     return "-".join(part for part in kept.split("-") if part)

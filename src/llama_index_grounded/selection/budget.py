@@ -5,21 +5,20 @@ Place: after everything that removes repetitions, before the order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from pydantic import Field, PrivateAttr, model_validator
 
 from llama_index_grounded.errors import ConfigurationError
-from llama_index_grounded.evidence import included_text, mark_of, with_stamp
-from llama_index_grounded.rendering import Renderer, XmlRenderer, clean
-from llama_index_grounded.rendering.renderer import size_of
+from llama_index_grounded.evidence import included_text
+from llama_index_grounded.rendering import XmlRenderer
 from llama_index_grounded.schema import Decision
 from llama_index_grounded.selection.allowance import Allowance, PromptPlanner, safety_margin
-from llama_index_grounded.selection.stage import Kind, Ledger, Outcome, Stage
-from llama_index_grounded.selection.trail import Evidence, Removal
+from llama_index_grounded.selection.carrier import Evidence, rank_of, slot_of
+from llama_index_grounded.selection.packing import OnOversize, Pack, Packer
+from llama_index_grounded.selection.restore import fresh_ledgers, unreduced, worth_a_replay
+from llama_index_grounded.selection.stage import Kind, Outcome, Stage
 from llama_index_grounded.tokens import TokenCounter
 
 __all__ = ["TokenBudget"]
@@ -54,12 +53,13 @@ class TokenBudget(Stage):
     """
 
     kind: ClassVar[Kind] = "rewrite"
+    packs: ClassVar[bool] = True
 
     max_tokens: Count | None = None
     top_n: Count | None = None
     counter: TokenCounter | None = None
     renderer: XmlRenderer | None = None
-    on_oversize: Literal["skip", "stop"] = "skip"
+    on_oversize: OnOversize = "skip"
     for_prompt: bool = False
     """True for a budget that `for_synthesizer` made."""
     context_window: Count | None = None
@@ -69,13 +69,15 @@ class TokenBudget(Stage):
     _link: _Link = PrivateAttr(default_factory=lambda: _Link(None))
 
     @model_validator(mode="after")
-    def _needs_a_limit(self) -> TokenBudget:
+    def _check_combination(self) -> TokenBudget:
         if self.max_tokens is None and self.top_n is None and not self.for_prompt:
             msg = "TokenBudget needs a limit: max_tokens, top_n, or TokenBudget.for_synthesizer(...)"
             raise ConfigurationError(msg)
         if not self.for_prompt and (self.context_window, self.safety_margin, self.history_tokens) != (None, None, 0):
             msg = "context_window, safety_margin and history_tokens belong to TokenBudget.for_synthesizer(...)"
             raise ConfigurationError(msg)
+        if self.for_prompt and not (self.counter is None and self.renderer is None):
+            raise ConfigurationError("TokenBudget.for_synthesizer takes the counter and renderer of its synthesizer")
         return self
 
     @classmethod
@@ -99,7 +101,7 @@ class TokenBudget(Stage):
             safety_margin: Tokens kept free; by default the larger of 256 and 5 % of the window.
             history_tokens: Tokens that a chat history takes in the same prompt.
             top_n: Most nodes.
-            options: Further options of `TokenBudget`.
+            options: Further options of `TokenBudget`: ``max_tokens``, ``on_oversize``, ``keys``.
         """
         budget = cls(
             for_prompt=True,
@@ -117,32 +119,38 @@ class TokenBudget(Stage):
         if not nodes:
             return Outcome(nodes)
         packer = self._packer(nodes, query)
-        full = next((room for room in packer.rooms if not room.fits(1)), None)
+        full = packer.full_room()
         if full is not None:
-            needed = full.limit - full.left(0)
-            refused = [
-                self.decision(scored, "refused", "prompt_too_long", value=needed, limit=full.limit) for scored in nodes
-            ]
-            return Outcome([], refused, sizes=packer.sizes)
-        ranked = sorted(nodes, key=_rank)
-        pack = packer.pack(ranked, [])
-        removals = nodes.trail.removals
-        if pack.rejected and removals:
-            candidates = _candidates(ranked, removals)
-            pack = packer.pack(candidates, _ledgers(removals))
-        return Outcome(_in_order(nodes, pack.admitted), self._report(nodes, pack), sizes=packer.sizes)
+            return Outcome([], self._refused(nodes, full), sizes=packer.sizes)
+        pack = packer.pack(sorted(nodes, key=rank_of))
+        if worth_a_replay(nodes.trail, (rejection.scored for rejection in pack.rejected)):
+            pack = packer.pack(unreduced(nodes), fresh_ledgers(nodes.trail))
+        return Outcome(_in_order(nodes, pack), self._report(nodes, pack), sizes=packer.sizes)
 
-    def _packer(self, nodes: Evidence, query: QueryBundle | None) -> _Packer:
+    def _refused(self, nodes: Evidence, full: Allowance) -> list[Decision]:
+        needed = full.limit - full.left(1)
+        return [self.decision(scored, "refused", "prompt_too_long", value=needed, limit=full.limit) for scored in nodes]
+
+    def _packer(self, nodes: Evidence, query: QueryBundle | None) -> Packer:
         sizes = dict(nodes.trail.sizes)
         rooms: list[Allowance] = []
-        renderer, counter = self.renderer or XmlRenderer(), self.counter or TokenCounter.default()
         if self.for_prompt:
             planner = self._planner()
             renderer, counter = planner.renderer, planner.counter
             rooms.append(self._prompt_room(planner, query, sizes))
+        else:
+            renderer = XmlRenderer() if self.renderer is None else self.renderer
+            counter = TokenCounter.default() if self.counter is None else self.counter
         if self.max_tokens is not None:
             rooms.append(Allowance(limit=self.max_tokens, frame=0, counter=counter))
-        return _Packer(renderer, counter, rooms, self.top_n, self.on_oversize, sizes)
+        return Packer(
+            renderer=renderer,
+            counter=counter,
+            rooms=rooms,
+            top_n=self.top_n,
+            on_oversize=self.on_oversize,
+            sizes=sizes,
+        )
 
     def _planner(self) -> PromptPlanner:
         if self._link.planner is None:
@@ -156,7 +164,7 @@ class TokenBudget(Stage):
         if query is None:
             msg = "TokenBudget.for_synthesizer counts the whole prompt, so it needs the query: pass query_bundle"
             raise ConfigurationError(msg)
-        window = self.context_window or planner.context_window()
+        window = planner.context_window() if self.context_window is None else self.context_window
         reserve = safety_margin(window) if self.safety_margin is None else self.safety_margin
         return Allowance(
             limit=window - planner.num_output - reserve - self.history_tokens,
@@ -164,18 +172,21 @@ class TokenBudget(Stage):
             counter=planner.counter,
         )
 
-    def _report(self, nodes: Evidence, pack: _Pack) -> list[Decision]:
-        came = {mark_of(scored)["slot"]: scored for scored in nodes}
+    def _report(self, nodes: Evidence, pack: Pack) -> list[Decision]:
+        came = {slot_of(scored): included_text(scored.node) for scored in nodes}
         decisions = [
-            self.decision(scored, "dropped", reason, value=value, limit=limit)
-            for scored, reason, value, limit in pack.rejected
-            if mark_of(scored)["slot"] in came
+            self.decision(gone.scored, "dropped", gone.reason, value=gone.value, limit=gone.limit, twin=gone.twin)
+            for gone in pack.rejected
+            if slot_of(gone.scored) in came
         ]
-        for scored in pack.admitted:
-            before = came.get(mark_of(scored)["slot"])
-            returned = len(included_text(scored.node)) - (len(included_text(before.node)) if before else 0)
-            if before is None or returned > 0:
-                decisions.append(self.decision(scored, "restored", "twin_rejected", value=returned))
+        for scored, twin in pack.admitted:
+            text, before = included_text(scored.node), came.get(slot_of(scored), "")
+            if len(text) < len(before):
+                value = len(before) - len(text)
+                decisions.append(self.decision(scored, "shortened", "duplicate", value=value, twin=twin))
+            elif text != before:
+                value = len(text) - len(before)
+                decisions.append(self.decision(scored, "restored", "twin_rejected", value=value))
         return decisions
 
 
@@ -192,110 +203,11 @@ class _Link:
         return _Link, (None,)
 
 
-@dataclass(slots=True)
-class _Pack:
-    admitted: list[NodeWithScore] = field(default_factory=list[NodeWithScore])
-    rejected: list[tuple[NodeWithScore, str, float | None, float | None]] = field(
-        default_factory=list[tuple[NodeWithScore, str, float | None, float | None]]
-    )
-    """Node, reason, its size in plain tokens, the tokens that were left."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Packer:
-    renderer: Renderer
-    counter: TokenCounter
-    rooms: Sequence[Allowance]
-    top_n: int | None
-    on_oversize: Literal["skip", "stop"]
-    sizes: dict[tuple[str, str], int]
-
-    def pack(self, candidates: Iterable[NodeWithScore], ledgers: Sequence[Ledger]) -> _Pack:
-        """Admit what fits, in the order given; each candidate is first trimmed against what is admitted so far."""
-        pack = _Pack()
-        used, stopped = 0, False
-        for candidate in candidates:
-            scored = _trimmed(candidate, ledgers)
-            if scored is None:
-                pack.rejected.append((candidate, "duplicate", None, None))
-                continue
-            reason, size = ("over_budget", 0) if stopped else self._judge(scored, len(pack.admitted), used)
-            if reason:
-                left = min((room.left(used) for room in self.rooms), default=None)
-                pack.rejected.append((candidate, reason, size or None, left if reason == "over_budget" else None))
-                stopped = stopped or (self.on_oversize == "stop" and reason == "over_budget")
-                continue
-            used += size
-            pack.admitted.append(scored)
-            for ledger in ledgers:
-                ledger.admit(scored)
-        return pack
-
-    def _judge(self, scored: NodeWithScore, place: int, used: int) -> tuple[str, int]:
-        """Return the reason against a node, empty if there is none, and its size in plain tokens."""
-        if not clean(included_text(scored.node)).strip():
-            return "empty_text", 0
-        if self.top_n is not None and place >= self.top_n:
-            return "top_n", 0
-        if not self.rooms:
-            return "", 0
-        size = size_of(scored, place, self.renderer, self.counter, self.sizes)
-        return ("" if all(room.fits(used + size) for room in self.rooms) else "over_budget"), size
-
-
-def _trimmed(candidate: NodeWithScore, ledgers: Sequence[Ledger]) -> NodeWithScore | None:
-    scored: NodeWithScore | None = candidate
-    for ledger in ledgers:
-        if scored is None:
-            return None
-        scored = ledger.trim(scored)
-    return scored
-
-
-def _candidates(ranked: Sequence[NodeWithScore], removals: Sequence[Removal]) -> list[NodeWithScore]:
-    """List the nodes as they were before anything was removed, in rank order.
-
-    A node whose text somebody else has changed since is taken as it is. Nodes that were dropped as a whole are here
-    only while no other stage has judged the rest without them (`Trail.sealed`).
-    """
-    firsts: dict[int, Removal] = {}
-    lasts: dict[int, Removal] = {}
-    for removal in removals:
-        slot = mark_of(removal.before)["slot"]
-        firsts.setdefault(slot, removal)
-        lasts[slot] = removal
-    candidates: list[NodeWithScore] = []
-    for scored in ranked:
-        slot = mark_of(scored)["slot"]
-        after = lasts[slot].after if slot in lasts else None
-        same = after is not None and included_text(after.node) == included_text(scored.node)
-        candidates.append(_at_rank(firsts[slot].before, scored) if same else scored)
-    present = {mark_of(scored)["slot"] for scored in ranked}
-    gone = [firsts[slot].before for slot, last in lasts.items() if last.after is None and slot not in present]
-    return sorted([*candidates, *gone], key=_rank)
-
-
-def _at_rank(before: NodeWithScore, now: NodeWithScore) -> NodeWithScore:
-    """Take the text from before and the rank and score of now: a reranker may have stood in between."""
-    copy = with_stamp(before, {**mark_of(before), "rank": mark_of(now)["rank"]})
-    return copy.model_copy(update={"score": now.score})
-
-
-def _ledgers(removals: Sequence[Removal]) -> list[Ledger]:
-    """Ask each remover once for an empty ledger, in the order in which they ran."""
-    removers = {id(removal.remover): removal.remover for removal in removals}
-    return [remover.ledger() for remover in removers.values()]
-
-
-def _in_order(nodes: Evidence, admitted: Sequence[NodeWithScore]) -> list[NodeWithScore]:
+def _in_order(nodes: Evidence, pack: Pack) -> list[NodeWithScore]:
     """Keep the incoming order; nodes that came back take the place of their rank."""
-    places = {mark_of(scored)["slot"]: place for place, scored in enumerate(nodes)}
-    ranks = [mark_of(scored)["rank"] for scored in nodes]
-    by_rank = ranks == sorted(ranks)
-    if by_rank:
-        return sorted(admitted, key=_rank)
-    return sorted(admitted, key=lambda scored: places.get(mark_of(scored)["slot"], len(nodes)))
-
-
-def _rank(scored: NodeWithScore) -> int:
-    return mark_of(scored)["rank"]
+    admitted = [scored for scored, _ in pack.admitted]
+    ranks = [rank_of(scored) for scored in nodes]
+    if ranks == sorted(ranks):
+        return sorted(admitted, key=rank_of)
+    places = {slot_of(scored): place for place, scored in enumerate(nodes)}
+    return sorted(admitted, key=lambda scored: places.get(slot_of(scored), len(nodes)))

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from llama_index_grounded.evidence import DEFAULT_KEYS, MetadataKeys
 from llama_index_grounded.selection.budget import TokenBudget
-from llama_index_grounded.selection.dedup import Scope, ScopedDedup
+from llama_index_grounded.selection.dedup import ScopedDedup
 from llama_index_grounded.selection.gate import ScoreGate
 from llama_index_grounded.selection.order import AttentionReorder, Placement
+from llama_index_grounded.selection.repetition import Scope
 
 if TYPE_CHECKING:
     from llama_index_grounded.selection.allowance import PromptPlanner

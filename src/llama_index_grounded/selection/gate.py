@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Literal
 
 from llama_index.core.schema import NodeWithScore, QueryBundle
@@ -16,10 +16,10 @@ from pydantic import Field
 from llama_index_grounded.errors import MissingScoreError
 from llama_index_grounded.evidence import identity
 from llama_index_grounded.schema import Decision
+from llama_index_grounded.selection.carrier import Evidence
 from llama_index_grounded.selection.stage import Kind, Outcome, Stage
-from llama_index_grounded.selection.trail import Evidence
 
-__all__ = ["ScoreGate", "judge"]
+__all__ = ["Judgement", "ScoreGate", "judge", "known"]
 
 Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 
@@ -43,8 +43,10 @@ def judge(signals: Sequence[float], *, min_score: float, min_margin: float = 0.0
     ranked = sorted(signals, reverse=True)
     if not ranked or ranked[0] < min_score:
         return Judgement(passed=False, reason="low_score", value=ranked[0] if ranked else None, limit=min_score)
-    if len(ranked) > 1 and ranked[0] - ranked[1] < min_margin:
-        return Judgement(passed=False, reason="low_margin", value=ranked[0] - ranked[1], limit=min_margin)
+    lead = ranked[0] - ranked[1] if len(ranked) > 1 else math.inf
+    # Nearly equal is enough: 0.9 leads 0.8 by 0.1, though the difference of the two floats is a little less.
+    if lead < min_margin and not math.isclose(lead, min_margin):
+        return Judgement(passed=False, reason="low_margin", value=lead, limit=min_margin)
     return Judgement(passed=True, reason="best_score", value=ranked[0], limit=min_score)
 
 
@@ -81,55 +83,50 @@ class ScoreGate(Stage):
     drop_below: Finite | None = None
     min_margin: Annotated[Finite, Field(ge=0)] = 0.0
 
-    def choose(self, nodes: Evidence, query: QueryBundle | None) -> Outcome:  # noqa: ARG002 - the score knows the query already
+    def choose(self, nodes: Evidence, query: QueryBundle | None) -> Outcome:
         """Refuse all nodes, or leave out those below ``drop_below``."""
-        scores = [_known(scored.score) for scored in nodes]
+        scores = [known(scored.score) for scored in nodes]
         if not nodes:
             return Outcome(nodes)
         if all(score is None for score in scores):
             return self._without_scores(nodes)
         judgement = judge(_best_per_chunk(nodes, scores), min_score=self.min_score, min_margin=self.min_margin)
         if not judgement.passed:
-            return Outcome([], self._refused(nodes, scores, judgement))
-        return self._passed(nodes, scores)
+            return self._refused(nodes, scores, judgement)
+        return self._passed(nodes, scores, judgement)
 
     def _without_scores(self, nodes: Sequence[NodeWithScore]) -> Outcome:
         if self.on_missing_score == "raise":
             raise MissingScoreError(self.class_name(), tuple(scored.node.node_id for scored in nodes))
         if self.on_missing_score == "pass":
             return Outcome(nodes)
-        refused = [self.decision(scored, "refused", "low_score", limit=self.min_score) for scored in nodes]
+        return Outcome([], [self.decision(scored, "refused", "low_score", limit=self.min_score) for scored in nodes])
+
+    def _refused(self, nodes: Sequence[NodeWithScore], scores: Sequence[float | None], judgement: Judgement) -> Outcome:
+        values = [judgement.value] * len(nodes) if judgement.reason == "low_margin" else scores
+        refused = [
+            self.decision(scored, "refused", judgement.reason, value=value, limit=judgement.limit)
+            for scored, value in zip(nodes, values, strict=True)
+        ]
         return Outcome([], refused)
 
-    def _refused(
-        self, nodes: Sequence[NodeWithScore], scores: Sequence[float | None], judgement: Judgement
-    ) -> list[Decision]:
-        by_margin = judgement.reason == "low_margin"
-        return [
-            self.decision(
-                scored,
-                "refused",
-                judgement.reason,
-                value=judgement.value if by_margin else score,
-                limit=judgement.limit,
-            )
-            for scored, score in zip(nodes, scores, strict=True)
-        ]
-
-    def _passed(self, nodes: Sequence[NodeWithScore], scores: Sequence[float | None]) -> Outcome:
-        best = max(range(len(nodes)), key=lambda place: -math.inf if (score := scores[place]) is None else score)
-        decisions = [self.decision(nodes[best], "kept", "best_score", value=scores[best], limit=self.min_score)]
-        kept: list[NodeWithScore] = []
-        for scored, score in zip(nodes, scores, strict=True):
-            if self.drop_below is not None and score is not None and score < self.drop_below:
-                decisions.append(self.decision(scored, "dropped", "low_score", value=score, limit=self.drop_below))
-            else:
-                kept.append(scored)
-        return Outcome(kept, decisions)
+    def _passed(self, nodes: Sequence[NodeWithScore], scores: Sequence[float | None], judgement: Judgement) -> Outcome:
+        bar = -math.inf if self.drop_below is None else self.drop_below
+        weak = [score is not None and score < bar for score in scores]
+        if all(weak):
+            return self._refused(nodes, scores, replace(judgement, passed=False, reason="low_score", limit=bar))
+        best = scores.index(judgement.value)
+        decisions: list[Decision] = []
+        for place, (scored, score) in enumerate(zip(nodes, scores, strict=True)):
+            if weak[place]:
+                decisions.append(self.decision(scored, "dropped", "low_score", value=score, limit=bar))
+            elif place == best:
+                decisions.append(self.decision(scored, "kept", "best_score", value=score, limit=self.min_score))
+        return Outcome([scored for scored, out in zip(nodes, weak, strict=True) if not out], decisions)
 
 
-def _known(score: float | None) -> float | None:
-    """Read a score; None, not-a-number and infinite ones are unknown."""
+def known(score: float | None) -> float | None:
+    """Read a score as a float; None, not-a-number and infinite ones are unknown."""
     return float(score) if score is not None and math.isfinite(score) else None
 
 

@@ -6,14 +6,15 @@ middle (Liu et al., "Lost in the Middle: How Language Models Use Long Contexts",
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
 from typing import ClassVar, Literal, TypeVar
 
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
-from llama_index_grounded.evidence import mark_of
+from llama_index_grounded.evidence import identity
+from llama_index_grounded.selection.carrier import Evidence, rank_of, slot_of
 from llama_index_grounded.selection.stage import Kind, Outcome, Stage
-from llama_index_grounded.selection.trail import Evidence
 
 __all__ = ["AttentionReorder", "Placement", "place"]
 
@@ -21,21 +22,25 @@ Placement = Literal["edges", "start", "end"]
 T = TypeVar("T")
 
 
-def place(ranked: Sequence[T], placement: Placement) -> list[T]:
-    """Place items that come best first.
+def place(groups: Sequence[Sequence[T]], placement: Placement) -> list[T]:
+    """Place groups that come best first, each of them best first.
 
-    ``"edges"`` puts the best first and the second-best last, the weakest in the middle; ``"start"`` keeps the order;
-    ``"end"`` puts the best last.
+    ``"edges"`` puts the best group first and the second-best last, the weakest in the middle; ``"start"`` keeps the
+    order; ``"end"`` puts the best last. Within a group, the better items stand nearer to the edge.
 
     Example:
-        >>> place([0, 1, 2, 3, 4], "edges")
+        >>> place([[0], [1], [2], [3], [4]], "edges")
         [0, 2, 4, 3, 1]
+        >>> place([["a1", "a2"], ["b1", "b2"], ["c1"]], "edges")
+        ['a1', 'a2', 'c1', 'b2', 'b1']
     """
-    if placement == "start":
-        return list(ranked)
-    if placement == "end":
-        return list(reversed(ranked))
-    return [*ranked[::2], *reversed(ranked[1::2])]
+    front, back = {
+        "edges": (groups[::2], groups[1::2]),
+        "start": (groups, groups[:0]),
+        "end": (groups[:0], groups),
+    }[placement]
+    ending = [item for group in back for item in group]
+    return [*(item for group in front for item in group), *reversed(ending)]
 
 
 class AttentionReorder(Stage):
@@ -46,6 +51,7 @@ class AttentionReorder(Stage):
 
     Args:
         placement: ``"edges"``, ``"start"`` (rank order) or ``"end"`` (best last).
+        group_by_document: Keep the nodes of one document version together; its best node places it.
         keys: Names of the identifying metadata fields.
 
     Example:
@@ -58,11 +64,14 @@ class AttentionReorder(Stage):
     kind: ClassVar[Kind] = "reorder"
 
     placement: Placement = "edges"
+    group_by_document: bool = False
 
-    def choose(self, nodes: Evidence, query: QueryBundle | None) -> Outcome:  # noqa: ARG002 - the rank knows the query already
+    def choose(self, nodes: Evidence, query: QueryBundle | None) -> Outcome:
         """Move the nodes and report where each went."""
-        ranked = sorted(nodes, key=lambda scored: mark_of(scored)["rank"])
-        placed = place(ranked, self.placement)
+        groups: dict[Hashable, list[NodeWithScore]] = defaultdict(list)
+        for scored in sorted(nodes, key=rank_of):
+            groups[identity(scored.node)[:3] if self.group_by_document else slot_of(scored)].append(scored)
+        placed = place(list(groups.values()), self.placement)
         decisions = [
             self.decision(scored, "moved", self.placement, value=now)
             for now, (scored, before) in enumerate(zip(placed, nodes, strict=True))

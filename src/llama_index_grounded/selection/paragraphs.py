@@ -2,13 +2,14 @@
 
 Only prose is ever compared paragraph by paragraph. Fenced or indented code, tables and lists are one block each, with
 the blank lines inside them. A heading, or a line in bold that stands alone, is no evidence: it frames what follows.
+Documents are written by anybody, so every rule runs in linear time.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,11 +18,11 @@ __all__ = ["Block", "fold", "split_blocks", "word_count"]
 BlockKind = Literal["prose", "heading", "code", "table", "list"]
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_HEADING = re.compile(r" {0,3}(#{1,6})(?:\s+(.*?))?\s*#*\s*$")
+_HASHES = re.compile(r" {0,3}(#{1,6})(?=\s|$)")
 _UNDERLINE = re.compile(r" {0,3}(=+|-{2,})\s*$")
 _BOLD_LINE = re.compile(r"\s*(\*\*|__)(?=\S)([^*_]+)\1\s*$")
 _ITEM = re.compile(r"\s*(?:[-*+•‣◦–]|\d{1,3}[.)]|[a-zA-Z][.)])\s+\S")
-_TABLE_RULE = re.compile(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)+\|?\s*$")
+_HTML_TABLE = re.compile(r"\s*</?(?:table|thead|tbody|tr|th|td)\b", re.IGNORECASE)
 _INDENTED = re.compile(r"(?: {4}|\t)")
 _BOLD_LEVEL = 7
 
@@ -41,6 +42,8 @@ class Block:
     end: int
     level: int = 0
     """1–6 for headings, 7 for a bold line; 0 for the rest."""
+    title: str = ""
+    """What a heading says, without its marks."""
 
 
 def fold(text: str) -> str:
@@ -50,12 +53,11 @@ def fold(text: str) -> str:
 
 def word_count(folded: str) -> int:
     """Count words; two ideographs, or four letters of a script without spaces, are about one word."""
-    if folded.isascii():
-        return folded.count(" ") + 1 if folded else 0
-    ideographs = len(_IDEOGRAPH.findall(folded))
-    letters = len(_NO_SPACES.findall(folded))
-    rest = _NO_SPACES.sub(" ", _IDEOGRAPH.sub(" ", folded)).split()
-    spoken = sum(1 for part in rest if any(ch.isalnum() for ch in part))
+    ideographs = letters = 0
+    if not folded.isascii():
+        ideographs, letters = len(_IDEOGRAPH.findall(folded)), len(_NO_SPACES.findall(folded))
+        folded = _NO_SPACES.sub(" ", _IDEOGRAPH.sub(" ", folded))
+    spoken = sum(1 for part in folded.split() if any(ch.isalnum() for ch in part))
     return spoken + ideographs // _IDEOGRAPHS_PER_WORD + letters // _LETTERS_PER_WORD
 
 
@@ -68,12 +70,13 @@ def split_blocks(text: str) -> list[Block]:
         if not lines[at].text.strip():
             at += 1
             continue
-        kind, level, after = _block_at(lines, at)
-        last = after - 1
+        found = _block_at(lines, at)
+        last = found.after - 1
         while not lines[last].text.strip():
             last -= 1
-        blocks.append(Block(kind, lines[at].start, lines[last].start + len(lines[last].text.rstrip()), level))
-        at = after
+        end = lines[last].start + len(lines[last].text.rstrip())
+        blocks.append(Block(found.kind, lines[at].start, end, found.level, found.title))
+        at = found.after
     return blocks
 
 
@@ -83,6 +86,15 @@ class _Line:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Found:
+    kind: BlockKind
+    after: int
+    """The line after the block."""
+    level: int = 0
+    title: str = ""
+
+
 def _lines(text: str) -> Iterator[_Line]:
     start = 0
     for line in text.splitlines(keepends=True):
@@ -90,29 +102,46 @@ def _lines(text: str) -> Iterator[_Line]:
         start += len(line)
 
 
-def _block_at(lines: list[_Line], at: int) -> tuple[BlockKind, int, int]:
-    """Tell the block that begins at a line: its kind, its level and the line after it."""
+def _block_at(lines: Sequence[_Line], at: int) -> _Found:
+    """Tell which block begins at a line."""
     first = lines[at].text
     if fence := _FENCE.match(first):
-        return "code", 0, _end_of_fence(lines, at, fence[1])
-    if heading := _HEADING.match(first):
-        return "heading", len(heading[1]), at + 1
+        return _Found("code", _end_of_fence(lines, at, fence[1]))
+    if marks := _HASHES.match(first):
+        return _Found("heading", at + 1, len(marks[1]), _hash_title(first[marks.end() :].strip()))
     if _ITEM.match(first):
-        return "list", 0, _end_of_list(lines, at)
+        return _Found("list", _end_of_list(lines, at))
+    return _paragraph(lines, at)
+
+
+def _paragraph(lines: Sequence[_Line], at: int) -> _Found:
+    """Tell what a run of lines without a blank one is."""
     after = _end_of_paragraph(lines, at)
-    body = [line.text for line in lines[at:after]]
+    first, body = lines[at].text, [line.text for line in lines[at:after]]
     if all(_INDENTED.match(line) for line in body):
-        return "code", 0, after
-    if first.lstrip().startswith("|") or any(_TABLE_RULE.match(line) for line in body):
-        return "table", 0, after
-    if len(body) == 2 and (rule := _UNDERLINE.match(body[1])):  # noqa: PLR2004 - a title and its underline
-        return "heading", 1 if rule[1].startswith("=") else 2, after
-    if len(body) == 1 and _BOLD_LINE.match(first):
-        return "heading", _BOLD_LEVEL, after
-    return "prose", 0, after
+        return _Found("code", after)
+    if first.lstrip().startswith("|") or _HTML_TABLE.match(first) or any(_is_table_rule(line) for line in body):
+        return _Found("table", after)
+    if len(body) > 1 and (rule := _UNDERLINE.match(body[1])):
+        return _Found("heading", at + 2, 1 if rule[1].startswith("=") else 2, first.strip())
+    if len(body) == 1 and (bold := _BOLD_LINE.match(first)):
+        return _Found("heading", after, _BOLD_LEVEL, bold[2].strip())
+    return _Found("prose", after)
 
 
-def _end_of_fence(lines: list[_Line], at: int, mark: str) -> int:
+def _hash_title(text: str) -> str:
+    """Drop the marks that may close a heading: "Returns ##" has some, "C#" has none."""
+    bare = text.rstrip("#")
+    return bare.rstrip() if not bare or bare[-1].isspace() else text
+
+
+def _is_table_rule(line: str) -> bool:
+    """Tell the line under a table's head: bars, dashes and colons, nothing else."""
+    marks = line.strip()
+    return "|" in marks and "-" in marks and not marks.strip("|:- \t")
+
+
+def _end_of_fence(lines: Sequence[_Line], at: int, mark: str) -> int:
     closing = re.compile(rf" {{0,3}}{re.escape(mark[0])}{{{len(mark)},}}\s*$")
     for place in range(at + 1, len(lines)):
         if closing.match(lines[place].text):
@@ -120,24 +149,24 @@ def _end_of_fence(lines: list[_Line], at: int, mark: str) -> int:
     return len(lines)
 
 
-def _end_of_list(lines: list[_Line], at: int) -> int:
+def _end_of_list(lines: Sequence[_Line], at: int) -> int:
     """A list goes on over blank lines as long as items or indented lines follow."""
     place = at + 1
     while place < len(lines):
         line = lines[place].text
         if line.strip():
             goes_on = _ITEM.match(line) or line[0].isspace() or bool(lines[place - 1].text.strip())
-            if _HEADING.match(line) or (not line[0].isspace() and _FENCE.match(line)) or not goes_on:
+            if _HASHES.match(line) or (not line[0].isspace() and _FENCE.match(line)) or not goes_on:
                 break
         place += 1
     return place
 
 
-def _end_of_paragraph(lines: list[_Line], at: int) -> int:
+def _end_of_paragraph(lines: Sequence[_Line], at: int) -> int:
     place = at + 1
     while place < len(lines):
         line = lines[place].text
-        if not line.strip() or _HEADING.match(line) or _FENCE.match(line) or _ITEM.match(line):
+        if not line.strip() or _HASHES.match(line) or _FENCE.match(line) or _ITEM.match(line):
             break
         place += 1
     return place

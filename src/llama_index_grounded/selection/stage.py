@@ -6,20 +6,23 @@ in, keeps the trail, reports nodes that vanished without a decision, emits an ev
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, ClassVar, Literal, Protocol
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar, Literal
 
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from pydantic import BaseModel, ConfigDict
 
-from llama_index_grounded.evidence import DEFAULT_KEYS, MetadataKeys, identity, mark_of
 from llama_index_grounded.events import SelectionEvent, emit
+from llama_index_grounded.evidence import DEFAULT_KEYS, MetadataKeys, identity, stamp_of
 from llama_index_grounded.schema import Action, Decision
-from llama_index_grounded.selection.trail import Evidence, Removal, receive
+from llama_index_grounded.selection.carrier import Evidence, Removal, slot_of
+from llama_index_grounded.selection.mirror import Mirror, carried_lane
+from llama_index_grounded.selection.trail import receive
 
-__all__ = ["Kind", "Ledger", "Outcome", "Remover", "Selection", "Stage"]
+__all__ = ["Kind", "Outcome", "Selection", "Stage"]
 
 Kind = Literal["filter", "rewrite", "reorder"]
 """What a stage may do: leave nodes out; also change their text; or only change their order."""
@@ -45,26 +48,6 @@ class Outcome:
     """Token counts that a later stage need not repeat."""
 
 
-class Remover(Protocol):
-    """A stage that removes what a better-ranked node already says."""
-
-    def ledger(self) -> Ledger:
-        """Begin with nothing admitted."""
-        ...
-
-
-class Ledger(Protocol):
-    """What one remover knows to be admitted, so that the rest can be judged against it."""
-
-    def trim(self, candidate: NodeWithScore) -> NodeWithScore | None:
-        """Return the candidate as it is, a shortened copy, or None where nothing new is left."""
-        ...
-
-    def admit(self, scored: NodeWithScore) -> None:
-        """Note that the model will see this node."""
-        ...
-
-
 class Stage(BaseNodePostprocessor):
     """A node postprocessor that reports every decision and changes nothing that it was given.
 
@@ -75,8 +58,8 @@ class Stage(BaseNodePostprocessor):
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid", validate_assignment=True)
 
     kind: ClassVar[Kind] = "filter"
-    removes: ClassVar[bool] = False
-    """True for a stage that is a `Remover`."""
+    packs: ClassVar[bool] = False
+    """True for a stage whose rejections count as never seen."""
 
     keys: MetadataKeys = DEFAULT_KEYS
 
@@ -96,16 +79,9 @@ class Stage(BaseNodePostprocessor):
         evidence = receive(nodes, query_bundle, self.keys, self)
         outcome = self.choose(evidence, query_bundle)
         decisions = (*outcome.decisions, *self._unreported(evidence, outcome))
-        trail = evidence.trail if self.removes else evidence.trail.sealed()
-        trail = replace(
-            trail,
-            order=tuple(mark_of(scored)["slot"] for scored in outcome.nodes),
-            stages=(*trail.stages, self),
-            decisions=(*trail.decisions, *decisions),
-            removals=(*trail.removals, *outcome.removals),
-            sizes={**trail.sizes, **outcome.sizes},
-        )
-        chosen = Evidence(outcome.nodes, trail).handed_on(query_bundle)
+        chosen = Evidence(outcome.nodes, evidence.trail.after(self, outcome, decisions))
+        if query_bundle is not None:
+            Mirror.of(query_bundle).keep(chosen.trail)
         emit(lambda: self._event(decisions, len(evidence), len(chosen)))
         return Selection(chosen, decisions)
 
@@ -122,15 +98,21 @@ class Stage(BaseNodePostprocessor):
 
     def _unreported(self, evidence: Evidence, outcome: Outcome) -> list[Decision]:
         """Nothing disappears silently: report what `choose` left out without a word."""
-        if len(outcome.nodes) == len(evidence):
-            return []
-        left = {mark_of(scored)["slot"] for scored in outcome.nodes}
-        reported = {decision.node_id for decision in outcome.decisions if decision.action in ("dropped", "refused")}
-        return [
-            self.decision(scored, "dropped", "unreported")
-            for scored in evidence
-            if mark_of(scored)["slot"] not in left and scored.node.node_id not in reported
-        ]
+        if any(stamp_of(scored.node) is None for scored in outcome.nodes):
+            msg = (
+                f"{type(self).__name__}.choose returned a node that it was not given; copy one with evidence.with_text"
+            )
+            raise TypeError(msg)
+        left = {slot_of(scored) for scored in outcome.nodes}
+        reported = Counter(d.node_id for d in outcome.decisions if d.action in ("dropped", "refused"))
+        missing = [scored for scored in evidence if slot_of(scored) not in left]
+        silent: list[Decision] = []
+        for scored in missing:
+            if reported[scored.node.node_id] > 0:
+                reported[scored.node.node_id] -= 1
+            else:
+                silent.append(self.decision(scored, "dropped", "unreported"))
+        return silent
 
     def _event(self, decisions: Sequence[Decision], received: int, returned: int) -> SelectionEvent:
         records = [asdict(decision) for decision in decisions]
@@ -140,6 +122,12 @@ class Stage(BaseNodePostprocessor):
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         return self.select(nodes, query_bundle).nodes
+
+    async def _apostprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    ) -> list[NodeWithScore]:
+        with carried_lane():
+            return await super()._apostprocess_nodes(nodes, query_bundle)
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle every option or fail: LlamaIndex's own base would drop what does not pickle and go on without it."""

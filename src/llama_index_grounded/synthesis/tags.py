@@ -37,7 +37,9 @@ _ATTRIBUTES = re.compile(
 )
 _CLOSE = re.compile(r"\s*(?:/\s*)?(?:>|&gt;)")
 # What may stand between whole attributes and the place where the text has not arrived; group 1 is an open quote.
-_UNFINISHED = re.compile(rf"(?:\s+(?:{_NAME}\s*(?:=\s*(?:({_OPEN_QUOTE})|{_BARE_VALUE}*))?)?)?\s*(?:/\s*)?")
+_UNFINISHED = re.compile(
+    rf"(?:\s+(?:{_NAME}\s*(?:=\s*(?:({_OPEN_QUOTE})|{_BARE_VALUE}*))?)?)?\s*(?:/\s*)?(?:&(?:gt?)?)?"
+)
 _OPEN_KEY = re.compile(r"[\"'](?:[Ss][0-9]+(?!\S))?")
 _OWN_ID = re.compile(r"\sid\s*=\s*[\"']?S[0-9]+[\"']?(?![^\s/>])", re.IGNORECASE)
 

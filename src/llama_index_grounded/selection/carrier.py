@@ -1,0 +1,138 @@
+"""The list that carries what has happened to the nodes of a query from one stage to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from llama_index.core.instrumentation.span import active_span_id
+from llama_index.core.schema import NodeWithScore
+
+from llama_index_grounded.evidence import DEFAULT_KEYS, MetadataKeys, identity, mark_of, with_stamp
+from llama_index_grounded.selection.remover import Remover
+
+if TYPE_CHECKING:
+    from llama_index_grounded.schema import Decision
+    from llama_index_grounded.selection.stage import Outcome, Stage
+
+__all__ = ["Evidence", "Place", "Removal", "Trail", "places", "rank_of", "slot_of"]
+
+
+def slot_of(scored: NodeWithScore) -> int:
+    """Return the number of a stamped node within its run; it never changes."""
+    return mark_of(scored)["slot"]
+
+
+def rank_of(scored: NodeWithScore) -> int:
+    """Return the place of a stamped node in the order of the retriever or the last reranker, from 0."""
+    return mark_of(scored)["rank"]
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """What a remover took away from a node, or the whole node, in favour of a better-ranked one."""
+
+    before: NodeWithScore
+    """The node as it came to the remover."""
+    text: str | None
+    """The text that the remover left of it; None where it dropped the node."""
+    twins: tuple[str, ...]
+    """Ids of the nodes that keep what was taken away."""
+
+
+class Place(NamedTuple):
+    """One node that a stage handed out."""
+
+    slot: int
+    node_id: str
+    document_id: str
+
+
+def places(nodes: Iterable[NodeWithScore]) -> tuple[Place, ...]:
+    """Note which nodes are handed out."""
+    return tuple(Place(slot_of(scored), scored.node.node_id, identity(scored.node).document_id) for scored in nodes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trail:
+    """What has happened to the nodes of one query so far."""
+
+    run: int
+    keys: MetadataKeys = DEFAULT_KEYS
+    slots: int = 0
+    """Number of nodes that were ever stamped in this run."""
+    handed: tuple[Place, ...] = ()
+    """The nodes that came in or that the last stage handed out, in that order."""
+    stages: tuple[Stage, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+    removals: tuple[Removal, ...] = ()
+    seen: Mapping[int, NodeWithScore] = field(default_factory=dict[int, NodeWithScore])
+    """What the removers let stay, by slot: copies of our own, that nobody can change in place."""
+    sizes: Mapping[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
+    """Token counts of rendered blocks, so that no block is encoded twice in a query."""
+
+    def sealed(self) -> Trail:
+        """Forget whole nodes that a remover dropped: somebody has judged the rest without them."""
+        return replace(self, removals=tuple(removal for removal in self.removals if removal.text is not None))
+
+    def after(self, stage: Stage, outcome: Outcome, decisions: Iterable[Decision]) -> Trail:
+        """Go on with what a stage made of the nodes that this trail handed to it."""
+        trail = self if isinstance(stage, Remover) or stage.kind == "reorder" else self.sealed()
+        removals = (*trail.removals, *outcome.removals)
+        return replace(
+            trail,
+            handed=places(outcome.nodes),
+            stages=(*trail.stages, stage),
+            decisions=(*trail.decisions, *decisions),
+            removals=removals,
+            seen=self._seen_after(stage, outcome.nodes) if removals else {},
+            sizes={**trail.sizes, **outcome.sizes},
+        )
+
+    def _seen_after(self, stage: Stage, nodes: Sequence[NodeWithScore]) -> Mapping[int, NodeWithScore]:
+        removes = isinstance(stage, Remover)
+        if not (removes or stage.packs):
+            return self.seen
+        left = {slot_of(scored): scored for scored in nodes}
+        never = {place.slot for place in self.handed} - left.keys()
+        seen = {slot: scored for slot, scored in self.seen.items() if slot not in never}
+        if removes:
+            seen.update((slot, with_stamp(scored, mark_of(scored))) for slot, scored in left.items())
+        return seen
+
+
+class Evidence(list[NodeWithScore]):
+    """A list of stamped nodes that knows its trail. To everybody else it is a plain list, and a copy is one."""
+
+    def __init__(self, nodes: Iterable[NodeWithScore], trail: Trail) -> None:
+        super().__init__(nodes)
+        self.trail = trail
+        self._maker = active_span_id.get()
+        self._readers: set[str | None] = set()
+
+    def __iter__(self) -> Iterator[NodeWithScore]:
+        """Iterate, and note who does."""
+        self._readers.add(active_span_id.get())
+        return super().__iter__()
+
+    def __getitem__(self, place: Any) -> Any:
+        """Return a part, and note to whom."""
+        self._readers.add(active_span_id.get())
+        return super().__getitem__(place)
+
+    def __reduce__(self) -> tuple[type[list[NodeWithScore]], tuple[list[NodeWithScore]]]:
+        """Copy and pickle as a plain list: the trail belongs to the query that is running."""
+        return list, (self.plain(),)
+
+    def plain(self) -> list[NodeWithScore]:
+        """Copy the nodes into a plain list without counting as a reader."""
+        return list(super().__iter__())
+
+    def read_by_others(self) -> bool:
+        """Tell whether anybody has read the nodes but the stage that made this list and the one that runs now.
+
+        A guard that found nothing wrong may return the very list that it was given; that it has read it is all that
+        can be known of it. LlamaIndex names whoever runs in a span, and code outside of any span judges nothing.
+        """
+        return bool(self._readers - {self._maker, active_span_id.get(), None})

@@ -1,0 +1,101 @@
+"""Admit nodes one after the other as long as they fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from llama_index.core.schema import NodeWithScore
+
+from llama_index_grounded.evidence import included_text
+from llama_index_grounded.rendering import Renderer, clean
+from llama_index_grounded.rendering.renderer import size_of
+from llama_index_grounded.selection.allowance import Allowance
+from llama_index_grounded.selection.remover import Ledger
+from llama_index_grounded.selection.restore import trim_by_all
+from llama_index_grounded.tokens import TokenCounter
+
+__all__ = ["OnOversize", "Pack", "Packer", "Rejection"]
+
+OnOversize = Literal["skip", "stop"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejection:
+    """A node that was not admitted."""
+
+    scored: NodeWithScore
+    reason: str
+    """``over_budget``, ``top_n``, ``empty_text`` or ``duplicate``."""
+    value: float | None = None
+    """Tokens that the node needs, or characters that repeat."""
+    limit: float | None = None
+    """Tokens that were left."""
+    twin: str | None = None
+    """Node id of an admitted node that says the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """What was admitted, each with the id of a node that holds what was cut from it, and what was not."""
+
+    admitted: list[tuple[NodeWithScore, str | None]] = field(default_factory=list[tuple[NodeWithScore, "str | None"]])
+    rejected: list[Rejection] = field(default_factory=list[Rejection])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Packer:
+    """The limits of one prompt."""
+
+    renderer: Renderer
+    counter: TokenCounter
+    rooms: Sequence[Allowance]
+    top_n: int | None
+    on_oversize: OnOversize
+    sizes: dict[tuple[str, str], int]
+    """Token counts by counter and text: what was counted in this query before, and what is counted now."""
+
+    def full_room(self) -> Allowance | None:
+        """Find a limit that leaves no token for evidence."""
+        return next((room for room in self.rooms if not room.fits(1)), None)
+
+    def pack(self, candidates: Iterable[NodeWithScore], ledgers: Sequence[Ledger] = ()) -> Pack:
+        """Admit what fits, in the order given; each candidate is first trimmed against what is admitted so far."""
+        pack = Pack()
+        used, stopped = 0, False
+        for candidate in candidates:
+            cut = trim_by_all(candidate, ledgers)
+            twin = next(iter(cut.twins), None)
+            if cut.after is None:
+                repeated = sum(cut.twins.values())
+                pack.rejected.append(Rejection(scored=candidate, reason="duplicate", value=repeated, twin=twin))
+                continue
+            rejection, size = self._judge(cut.after, len(pack.admitted), used, stopped=stopped)
+            if rejection is not None:
+                pack.rejected.append(rejection)
+                stopped = stopped or (self.on_oversize == "stop" and rejection.reason == "over_budget")
+                continue
+            used += size
+            pack.admitted.append((cut.after, twin))
+            for ledger in ledgers:
+                ledger.admit(cut.after, candidate)
+        return pack
+
+    def _judge(self, scored: NodeWithScore, place: int, used: int, *, stopped: bool) -> tuple[Rejection | None, int]:
+        """Return what speaks against a node, and its size in plain tokens."""
+        if not clean(included_text(scored.node)).strip():
+            return Rejection(scored=scored, reason="empty_text"), 0
+        if self.top_n is not None and place >= self.top_n:
+            return Rejection(scored=scored, reason="top_n", value=place, limit=self.top_n), 0
+        if stopped:
+            return Rejection(scored=scored, reason="over_budget"), 0
+        if not self.rooms:
+            return None, 0
+        size = size_of(scored, place, self.renderer, self.counter, self.sizes)
+        tightest = min(self.rooms, key=lambda room: room.left(used + size))
+        if tightest.fits(used + size):
+            return None, size
+        left = tightest.left(used)
+        needed = left - tightest.left(used + size)
+        return Rejection(scored=scored, reason="over_budget", value=needed, limit=left), size

@@ -1,0 +1,85 @@
+"""What comes back when a budget rejects a node: everything that was removed in its favour.
+
+This is a replay, not an undo: the nodes are taken as they were before anything was removed, and each remover is asked
+again, against admitted nodes only. What somebody else dropped since counts as seen, so its text does not come back.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from llama_index.core.schema import NodeWithScore
+
+from llama_index_grounded.evidence import included_text, with_text
+from llama_index_grounded.selection.carrier import Evidence, Removal, Trail, rank_of, slot_of
+from llama_index_grounded.selection.remover import Cut, Ledger, Remover
+
+__all__ = ["fresh_ledgers", "trim_by_all", "unreduced", "worth_a_replay"]
+
+
+def worth_a_replay(trail: Trail, rejected: Iterable[NodeWithScore]) -> bool:
+    """Tell whether anything was removed in favour of a rejected node."""
+    ids = {scored.node.node_id for scored in rejected}
+    return any(twin in ids for removal in trail.removals for twin in removal.twins)
+
+
+def unreduced(nodes: Evidence) -> list[NodeWithScore]:
+    """List the nodes as they were before anything was removed, in rank order.
+
+    A text that somebody else has changed since is taken as it is now. Nodes that were dropped as a whole are here only
+    while nobody has judged the rest without them (`Trail.sealed`).
+    """
+    trail = nodes.trail
+    history: dict[int, list[Removal]] = defaultdict(list)
+    for removal in trail.removals:
+        history[slot_of(removal.before)].append(removal)
+    gone = {slot: removals[-1].before for slot, removals in history.items() if removals[-1].text is None}
+    now = {slot_of(scored): scored for scored in nodes}
+    ghosts = _ghosts(trail, nodes)
+    candidates: list[NodeWithScore] = []
+    for slot, scored in {**gone, **now}.items():
+        full = _walk_back(scored, history[slot])
+        shown = full if full is scored and slot in now else trim_by_all(full, ghosts).after
+        if shown is not None or slot in now:
+            candidates.append(scored if shown is None else shown)
+    return sorted(candidates, key=rank_of)
+
+
+def fresh_ledgers(trail: Trail) -> list[Ledger]:
+    """Ask each remover of the run for an empty ledger, in the order in which they ran."""
+    return [stage.ledger() for stage in trail.stages if isinstance(stage, Remover)]
+
+
+def trim_by_all(candidate: NodeWithScore, ledgers: Iterable[Ledger]) -> Cut:
+    """Trim a node by one ledger after the other."""
+    scored, twins = candidate, dict[str, int]()
+    for ledger in ledgers:
+        cut = ledger.trim(scored)
+        twins.update(cut.twins)
+        if cut.after is None:
+            return Cut(None, twins)
+        scored = cut.after
+    return Cut(scored, twins)
+
+
+def _walk_back(scored: NodeWithScore, removals: Sequence[Removal]) -> NodeWithScore:
+    """Give a node back its earlier text, as far as nobody else has changed it in between."""
+    text = now = included_text(scored.node)
+    for removal in reversed(removals):
+        if removal.text is not None and removal.text != text:
+            break
+        text = included_text(removal.before.node)
+    return scored if text == now else with_text(scored, text)
+
+
+def _ghosts(trail: Trail, nodes: Evidence) -> list[Ledger]:
+    """Make ledgers of what the removers let stay and somebody else has dropped since."""
+    slots: Mapping[int, NodeWithScore] = {slot_of(scored): scored for scored in nodes}
+    ids = {scored.node.node_id for scored in nodes}
+    ledgers = fresh_ledgers(trail)
+    for slot, scored in trail.seen.items():
+        if slot not in slots and scored.node.node_id not in ids:
+            for ledger in ledgers:
+                ledger.admit(scored, scored)
+    return ledgers
