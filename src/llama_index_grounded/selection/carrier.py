@@ -71,6 +71,8 @@ class Trail:
     """What the removers let stay, by slot: copies of our own, that nobody can change in place."""
     sizes: Mapping[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
     """Token counts of rendered blocks, so that no block is encoded twice in a query."""
+    top_score: float | None = None
+    """The best signal that a gate has seen."""
 
     def sealed(self) -> Trail:
         """Forget whole nodes that a remover dropped: somebody has judged the rest without them."""
@@ -88,6 +90,7 @@ class Trail:
             removals=removals,
             seen=self._seen_after(stage, outcome.nodes) if removals else {},
             sizes={**trail.sizes, **outcome.sizes},
+            top_score=trail.top_score if outcome.top_score is None else outcome.top_score,
         )
 
     def _seen_after(self, stage: Stage, nodes: Sequence[NodeWithScore]) -> Mapping[int, NodeWithScore]:

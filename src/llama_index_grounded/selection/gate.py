@@ -90,10 +90,10 @@ class ScoreGate(Stage):
             return Outcome(nodes)
         if all(score is None for score in scores):
             return self._without_scores(nodes)
-        judgement = judge(_best_per_chunk(nodes, scores), min_score=self.min_score, min_margin=self.min_margin)
-        if not judgement.passed:
-            return self._refused(nodes, scores, judgement)
-        return self._passed(nodes, scores, judgement)
+        signals = _best_per_chunk(nodes, scores)
+        judgement = judge(signals, min_score=self.min_score, min_margin=self.min_margin)
+        outcome = (self._passed if judgement.passed else self._refused)(nodes, scores, judgement)
+        return replace(outcome, top_score=max(signals))
 
     def _without_scores(self, nodes: Sequence[NodeWithScore]) -> Outcome:
         if self.on_missing_score == "raise":

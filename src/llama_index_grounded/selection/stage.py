@@ -46,6 +46,8 @@ class Outcome:
     """What a remover took away; a budget may undo it."""
     sizes: Mapping[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
     """Token counts that a later stage need not repeat."""
+    top_score: float | None = None
+    """The best signal, from a stage that judged one."""
 
 
 class Stage(BaseNodePostprocessor):

@@ -83,6 +83,9 @@ def read_reply(text: str, output_cls: type[GroundedAnswer]) -> GroundedAnswer:
         return output_cls.model_validate(fields)
     except ValidationError as error:
         raise InvalidReplyError(_faults(error, output_cls)) from None
+    except Exception as error:  # a validator of the user's class met a value that it did not expect
+        msg = f"a validator of {output_cls.__name__} failed ({type(error).__name__})"
+        raise InvalidReplyError(msg) from error
 
 
 def field_names(output_cls: type[GroundedAnswer]) -> frozenset[str] | None:

@@ -129,7 +129,7 @@ def make_plan(
     sizes = dict(evidence.trail.sizes)
     nodes, decisions = _readable(evidence)
     if not nodes:
-        return _empty((*evidence.trail.decisions, *decisions))
+        return _empty((*evidence.trail.decisions, *decisions), evidence.trail.top_score)
     parts = prompt()
     allowance = window() - num_output
     frame = parts.frame_tokens(query, sizes)
@@ -149,12 +149,13 @@ def make_plan(
         kind=parts.kind,
         schema=parts.schema,
         warnings=parts.warnings,
+        top_score=_top_score(evidence, rendering.sources),
     )
     refusal = None if nodes else _why_empty(plan.decisions, parts.counter.estimate(frame), allowance)
-    return replace(plan, refusal=refusal, top_score=_top_score(plan.decisions, plan.sources))
+    return replace(plan, refusal=refusal)
 
 
-def _empty(decisions: tuple[Decision, ...]) -> Plan:
+def _empty(decisions: tuple[Decision, ...], top_score: float | None) -> Plan:
     return Plan(
         nodes=(),
         sources=(),
@@ -165,7 +166,7 @@ def _empty(decisions: tuple[Decision, ...]) -> Plan:
         kind="prompt",
         schema={},
         refusal=_why_empty(decisions, 0, None),
-        top_score=_top_score(decisions, ()),
+        top_score=top_score,
     )
 
 
@@ -245,12 +246,8 @@ def _numbers(last: Decision, decisions: Sequence[Decision]) -> str:
     return f"{last.stage}: {last.reason}, {value}{limit}"
 
 
-def _top_score(decisions: Sequence[Decision], sources: Sequence[SourceRef]) -> float | None:
+def _top_score(evidence: Evidence, sources: Sequence[SourceRef]) -> float | None:
     """Return the gate's best signal, else the best score of the packed nodes."""
-    judged = [
-        decision.value
-        for decision in decisions
-        if decision.value is not None
-        and (decision.reason == "best_score" or (decision.reason == "low_score" and decision.action == "refused"))
-    ]
-    return max(judged or [source.score for source in sources if source.score is not None], default=None)
+    if evidence.trail.top_score is not None:
+        return evidence.trail.top_score
+    return max((source.score for source in sources if source.score is not None), default=None)
