@@ -171,6 +171,7 @@ def _stream(llm: LLM, call: Call, deadline: Deadline) -> Generator[ChatResponse,
         close = getattr(stream, "close", None)
         if close is not None:
             close()
+        prepared.release()
 
 
 async def _stream_async(llm: LLM, call: Call, deadline: Deadline) -> AsyncGenerator[ChatResponse, None]:

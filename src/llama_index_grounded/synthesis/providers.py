@@ -7,9 +7,8 @@ shares the connections of the original.
 from __future__ import annotations
 
 import contextlib
-import copy
-import functools
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,6 +16,7 @@ from llama_index.core.llms.function_calling import FunctionCallingLLM
 from llama_index.core.tools import FunctionTool
 
 from llama_index_grounded.errors import ConfigurationError
+from llama_index_grounded.synthesis import clients
 
 if TYPE_CHECKING:
     from llama_index.core.base.llms.types import (
@@ -49,6 +49,10 @@ _OLLAMA_MODULE = "llama_index.llms.ollama"
 _OPENAI_BASE = ("llama_index.llms.openai.base", "OpenAI")
 
 
+def _nothing() -> None:
+    """Most clients let go by themselves."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
     """An LLM and the options of one call."""
@@ -57,6 +61,8 @@ class Prepared:
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     tool: FunctionTool | None = None
     """The one function that the model has to call."""
+    release: Callable[[], None] = _nothing
+    """Lets the connection of the call go, also in the middle of a reply."""
 
     def stream(self, messages: Sequence[ChatMessage]) -> ChatResponseGen:
         """Start a streamed call."""
@@ -149,18 +155,26 @@ def prepare(
         # With a window of its own the copy need not ask the server for it again.
         limits = {**getattr(llm, "additional_kwargs", {}), "num_predict": num_output}
         own = llm.model_copy(update={"additional_kwargs": limits, "context_window": window_of(llm)})
-        _limit_ollama_client(llm, own, seconds)
+        clients.limit_ollama(llm, own, seconds)
         enforced = {"format": dict(schema)} if kind == "ollama" else {}
         return Prepared(llm=own, options=enforced, tool=_tool(kind, output_cls))
     limited = llm.model_copy(update={"max_tokens": num_output}) if "max_tokens" in type(llm).model_fields else llm
-    options: dict[str, Any] = {}
-    if _is_openai(llm):
-        options = {"stream_options": {"include_usage": True}}
-        if seconds is not None:
-            options["timeout"] = seconds
+    if not _is_openai(llm):
+        return Prepared(llm=limited, tool=_tool(kind, output_cls))
+    options: dict[str, Any] = {"stream_options": {"include_usage": True}}
+    if seconds is not None:
+        options["timeout"] = seconds
     if kind == "openai":
         options["response_format"] = _response_format(schema, output_cls)
-    return Prepared(llm=limited, options=options, tool=_tool(kind, output_cls))
+    release = clients.watch_openai(llm, limited, limited_time=seconds is not None)
+    return Prepared(llm=limited, options=options, tool=_tool(kind, output_cls), release=release)
+
+
+def own_async_client(llm: LLM, own: LLM) -> AbstractAsyncContextManager[None]:
+    """Give one call an async client of its own, where the kind of LLM needs it."""
+    if _is_ollama(llm):
+        return clients.own_ollama(llm, own)
+    return clients.own_openai(llm, own) if _is_openai(llm) else contextlib.nullcontext()
 
 
 def _tool(kind: Kind, output_cls: type[GroundedAnswer]) -> FunctionTool | None:
@@ -188,69 +202,3 @@ def _is_ollama(llm: object) -> bool:
 
 def _is_openai(llm: object) -> bool:
     return any((base.__module__, base.__name__) == _OPENAI_BASE for base in type(llm).__mro__)
-
-
-# From here on: private attributes of the two client classes, since LlamaIndex has no public place for them.
-# ruff: noqa: SLF001
-
-
-def _limit_ollama_client(llm: Any, own: Any, seconds: float | None) -> None:
-    """Use the LLM's own connections, but wait for no longer than the deadline allows."""
-    own._client = copy.copy(llm.client)
-    if seconds is not None and (llm.request_timeout is None or seconds < llm.request_timeout):
-        # The copy shares the pool of connections; only its time limit is its own.
-        own._client._client = copy.copy(own._client._client)
-        own._client._client.timeout = seconds
-
-
-@contextlib.asynccontextmanager
-async def own_async_client(llm: Any, own: Any) -> AsyncGenerator[None, None]:
-    """Give each call an async client of its own: one client can not serve several event loops.
-
-    A client that the user made, with a transport or credentials of its own, is used as it is.
-    """
-    name = "_async_client" if _is_ollama(llm) else "_aclient" if _is_openai(llm) else None
-    if name is None or own is llm or _is_custom(getattr(llm, name), llm):
-        yield
-        return
-    client = _ollama_client(own) if _is_ollama(llm) else _openai_client(own)
-    setattr(own, name, client)
-    try:
-        yield
-    finally:
-        await client.close()
-
-
-def _ollama_client(llm: Any) -> Any:
-    from ollama import AsyncClient
-
-    timeout, headers = llm.request_timeout, llm.headers or {}
-    return AsyncClient(host=llm.base_url, timeout=timeout, headers=headers, verify=_certificates())
-
-
-def _openai_client(llm: Any) -> Any:
-    from openai import AsyncOpenAI, DefaultAsyncHttpxClient
-
-    settings: dict[str, Any] = llm._get_credential_kwargs(is_async=True)
-    settings["http_client"] = DefaultAsyncHttpxClient(verify=_certificates())
-    return AsyncOpenAI(**settings)
-
-
-@functools.cache
-def _certificates() -> Any:
-    """Read the certificates once: a client that does it for itself takes some 60 ms of the event loop."""
-    import httpx
-
-    return httpx.create_ssl_context()
-
-
-def _is_custom(client: Any, llm: Any) -> bool:
-    """Tell a client that the user made from one that the LLM's class made for itself."""
-    if getattr(llm, "_async_http_client", None) is not None:
-        return True
-    inner = getattr(client, "_client", None)
-    if inner is None:
-        return False
-    if _is_openai(llm):
-        return type(inner).__name__ != "AsyncHttpxClientWrapper"
-    return type(inner._transport).__name__ != "AsyncHTTPTransport" or inner.auth is not None
