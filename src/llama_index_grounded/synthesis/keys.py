@@ -9,9 +9,9 @@ The rule, in this order:
    ``、`` ``،`` ``，`` ``；`` ``&``, "and", "ve", quotes, and brackets ``() [] （） 【】 ［］``, but only where *every*
    part looks like an id: ``S1``, ``1``, a range such as ``S1-S3`` or ``S1–3``, or OpenAI's ``1†S1`` (which is its
    ``S1``). Where one part does not look like an id, the whole string is one id.
-3. **Id.** White space, brackets and quotes that enclose it are dropped, and a leading ``s`` in front of a numeral becomes
-   ``S``. Nothing else is folded: ``S01``, ``S１``, ``S²``, ``S 1`` and ``1`` stay as they are. Empty ids are dropped;
-   order is kept; a repeated id counts once. A range stays one id.
+3. **Id.** White space, brackets and quotes that enclose it are dropped, and a leading ``s`` in front of a numeral
+   becomes ``S``. Nothing else is folded: ``S01``, ``S１``, ``S²``, ``S 1`` and ``1`` stay as they are. Empty ids are
+   dropped; order is kept; a repeated id counts once. A range stays one id.
 4. **Membership** is exact. A range stands for its keys only if both ends are keys and the first does not come after
    the second in prompt order; so a range can't name more than the sources that exist. Otherwise it is one unknown id.
 """

@@ -8,8 +8,8 @@ stands for is `keys.KeyIndex`'s to say. A marker has at most `window.LIMIT` char
 text.
 
 Markers are plain text in a link or an image: in its text, in its target, or as its text, ``[S1](https://…)``. A link's
-text is taken to stand on one line, to nest brackets at most twice, and to go on for at most 256 characters before and
-behind the marker; its target holds no white space, save in front of a quoted title.
+text is taken to stand on one line, to hold few brackets in brackets, and to go on for at most 256 characters before
+and behind the marker; its target holds no white space, save in front of a quoted title.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ _ONE_ITEM = re.compile(_ITEM)
 _NUMERALS = re.compile(rf"[Ss]{_GAP}({NUMERAL})|{DASH}{_GAP}({NUMERAL})")
 
 _LINK_TEXT = 256
+_NESTED = 3
 _PAIR = re.compile(r"\[[^\[\]]*\]")
 _FLAT = r"(?:[^\[\]\n]|\[[^\[\]\n]*\])*"
 _BALANCED = re.compile(rf"(?:[^\[\]\n]|\[{_FLAT}\])*")
@@ -60,7 +61,8 @@ def match_marker(view: View, start: int) -> Hit:
     """Look whether a marker stands at `start`, where the text has an opening bracket."""
     view = view.clip(start)
     text, stop = view.text, view.stop
-    group = _GROUP.match(text, start, stop)
+    closed = text.find(CLOSERS[text[start]], start, stop) >= 0
+    group = _GROUP.match(text, start, stop) if closed else None
     if group is not None:
         same = text[group.end() - 1] == CLOSERS[text[start]]
         numeric = all((m[1] or m[2]).isnumeric() for m in _NUMERALS.finditer(text, start, group.end()))
@@ -166,9 +168,14 @@ def _without_tags(view: View, start: int) -> View:
 
 
 def _open_brackets(text: str) -> int:
-    """Return how many brackets are open at the end of the text's last line."""
+    """Return how many brackets are open at the end of the text's last line, of at most _NESTED."""
     line = text[text.rfind("\n") + 1 :]
-    depth = 0
-    for bracket in re.findall(r"[\[\]]", _PAIR.sub("", line)) if "[" in line else ():
-        depth = depth + 1 if bracket == "[" else max(0, depth - 1)
-    return depth
+    opened = closed = 0
+    for bracket in reversed(re.findall(r"[\[\]]", _PAIR.sub("", line)) if "[" in line else []):
+        if bracket == "]":
+            closed += 1
+        elif closed:
+            closed -= 1
+        elif (opened := opened + 1) == _NESTED:
+            break
+    return opened

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from llama_index_grounded.synthesis.tags import begins_autolink
 from llama_index_grounded.synthesis.window import View, Window
 
 _LINE_END = re.compile(r"\r?\n")
@@ -42,7 +43,10 @@ def marker_extent(window: Window, start: int, end: int, *, final: bool) -> tuple
 def instead_of(text: str, start: int, end: int, *, final: bool) -> str | None:
     """Return what stays in place of the text that goes; None if text that has not arrived decides it."""
     joins = _JOINS.get(text[start - 1 : start], "")
-    if joins and end == len(text) and not final:
+    in_link = begins_autolink(text, start)
+    if not joins and not in_link:
+        return ""
+    if end == len(text) and not final:
         return None
     following = text[end : end + 1]
-    return " " if following and following in joins else ""
+    return " " if following and (following in joins or (in_link and not following.isspace())) else ""

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import re
 
-from llama_index_grounded.synthesis.window import MORE, NONE, Hit, Outcome, View
+from llama_index_grounded.synthesis.window import LIMIT, MORE, NONE, Hit, Outcome, View
 
 _NAMES = ("source", "sources", "cite")
 _BEGUN_NAMES = frozenset(name[:size] for name in _NAMES for size in range(len(name) + 1))
@@ -106,6 +106,12 @@ def match_autolink(view: View, start: int) -> Hit:
         return Hit(Outcome.FOUND, link.end())
     at = _end(_AUTOLINK_BEGUN, view.text, start, view.stop)
     return MORE if at == view.stop and view.more else NONE
+
+
+def begins_autolink(text: str, end: int) -> bool:
+    """Return whether the text that ends at `end` could go on to be an autolink."""
+    start = text.rfind("<", max(0, end - LIMIT), end)
+    return 0 <= start < end - 1 and _AUTOLINK_BEGUN.fullmatch(text, start, end) is not None
 
 
 def _attributes(view: View, at: int, *, closing: bool, name: str) -> Hit:

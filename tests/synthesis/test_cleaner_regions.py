@@ -1,0 +1,104 @@
+"""Code, mathematics and links, where brackets are no markers."""
+
+from __future__ import annotations
+
+import pytest
+
+from llama_index_grounded.synthesis.cleaner import clean_answer
+
+KEYS = ["S1", "S2"]
+
+OPAQUE = [
+    "`arr[S9]`",
+    "``a ` [S9]``",
+    "`a\n[S9]`",
+    "```bash\nls [S9]\n```",
+    "```py [S9]\n[S9]\n\n[S9]\n```",
+    "   ```\n[S9]\n   ```",
+    "~~~\n[S9]\n```\n[S9]\n~~~",
+    "````\n```\n[S9]\n````",
+    "```\n[S9]\n``` not closed\n[S9]\n```",
+    "$v[S9]$",
+    "$\\$[S9]$",
+    "$$\nv = [S9]\n$$",
+    "\\( [S9] \\)",
+    "\\[ v=[1,1,2] [S9] \\]",
+    "\\\\[ v=[S9] \\\\]",
+    "[S9](http://x)",
+    '[S9](http://x "a title")',
+    "[S9]()",
+    "[see [S9] here](http://x)",
+    "![chart [S9]](c.png)",
+    "[t](http://x/[S9])",
+    "[t](http://x/(a)[S9])",
+    "[[S9]](http://x)",
+    "<https://x/[S9]>",
+]
+
+
+@pytest.mark.parametrize("text", OPAQUE)
+def test_untouched(text: str) -> None:
+    """Inside, markers are neither removed nor reported; behind, they are."""
+    cleaned = clean_answer(f"{text}\n\nholds [S1] [S8]", KEYS)
+    assert cleaned.text == f"{text}\n\nholds [S1]"
+    assert (cleaned.keys, cleaned.unknown) == (("S1",), ("S8",))
+
+
+@pytest.mark.parametrize("text", OPAQUE)
+def test_untouched_at_the_end(text: str) -> None:
+    """It is the same where the answer ends with it."""
+    cleaned = clean_answer(text, KEYS, inline_citations=False)
+    assert (cleaned.text, cleaned.keys, cleaned.unknown) == (text, (), ())
+
+
+@pytest.mark.parametrize("text", ["```\n[S9]", "```py [S9]", "~~~~\n[S9]\n~~~\n[S9]"])
+def test_fence_to_the_end(text: str) -> None:
+    """A fence that is never closed reaches to the end."""
+    assert clean_answer(text, KEYS).text == text
+
+
+@pytest.mark.parametrize(
+    "before, after",
+    [
+        ("`a ", "\n\n` b"),
+        ("``a ", "` b"),
+        ("` ", ""),
+        ("`a", "\n```\nx ` y\n```"),
+        ("costs $5", " or $6"),
+        ("US$", "\nor CA$"),
+        ("$a", "\n$"),
+        ("US$ a", " or $"),
+        ("\\$a", " \\$"),
+        ("$$x ", "\n \t\n$$"),
+        ("\\( ", "\n\n\\)"),
+        ("\\[", ""),
+        ("text ``` ", "\n\n```"),
+        ("[t", " u"),
+        ("[see", "](the note below)"),
+        ("<https://x ", ">"),
+        ("http://x/", ""),
+        ("<b>", "</b>"),
+    ],
+)
+def test_not_opaque(before: str, after: str) -> None:
+    """What does not open or does not close in time is text, and so is what follows it."""
+    cleaned = clean_answer(f"{before}[S9]{after}", KEYS)
+    assert cleaned.text == f"{before.rstrip(' ')}{after}"
+    assert cleaned.unknown == ("S9",)
+
+
+def test_prose_in_parentheses_is_no_target() -> None:
+    """Parentheses with white space behind a marker make no link."""
+    cleaned = clean_answer("open all day [S1](as of 2024) and [S9](see below)", KEYS)
+    assert cleaned.text == "open all day [S1](as of 2024) and(see below)"
+    assert cleaned.keys == ("S1",)
+
+
+def test_marker_in_brackets_that_are_no_link() -> None:
+    """Brackets around a marker that turn out to be no link's text leave it a marker."""
+    assert clean_answer("[see [S9] and [S1]] so", KEYS).text == "[see and [S1]] so"
+
+
+def test_blank_behind_a_dollar_sign_stays() -> None:
+    """Removal does not turn a price into mathematics."""
+    assert clean_answer("US$ [S9]x `$ [S8]`", KEYS).text == "US$ x `$ [S8]`"
