@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from llama_index.core import PromptTemplate
 from llama_index.llms.ollama import Ollama
 
 from llama_index_grounded import CitingSynthesizer, GroundedResponse, GroundedResult
@@ -155,6 +156,18 @@ def test_a_prompt_that_the_server_cut_is_noticed(ollama_server: OllamaServer, as
     ollama_server.script(Reply(content=OK, prompt_eval_count=130))
     result = ask(CitingSynthesizer(model(ollama_server)))
     assert (reason(result), result.citations, len(ollama_server.chats)) == ("prompt_truncated", (), 1)
+
+
+def test_a_gap_of_64_tokens_says_nothing(ollama_server: OllamaServer) -> None:
+    """Under 60 % of a short prompt is no sign of a cut while 64 tokens or fewer are missing; with 65 it is one."""
+    template = PromptTemplate("{context_str}{query_str}")
+    synthesizer = CitingSynthesizer(model(ollama_server), system_prompt="", text_qa_template=template)
+    sent = synthesizer.preview(QUESTION, SOURCES[:1]).tokens
+    assert sent - 64 < 0.6 * sent
+    for missing, expected in ((64, None), (65, "prompt_truncated")):
+        ollama_server.script(Reply(content=OK, prompt_eval_count=sent - missing))
+        response = synthesizer.synthesize(QUESTION, SOURCES[:1])
+        assert (response.refusal and response.refusal.reason) == expected
 
 
 @pytest.mark.parametrize(

@@ -254,8 +254,8 @@ def test_a_response_can_be_copied_and_pickled() -> None:
 
 
 @pytest.mark.parametrize("reply, passing", [("YES", True), ("NO", False)])
-def test_llamaindex_evaluators_read_the_response(reply: str, passing: bool) -> None:
+async def test_llamaindex_evaluators_read_the_response(reply: str, passing: bool) -> None:
     """FaithfulnessEvaluator takes the response as it takes LlamaIndex's own."""
     evaluator = FaithfulnessEvaluator(llm=ScriptedLLM([reply]))
-    result = evaluator.evaluate_response(QUESTION, response=ask(make_nodes(["One.", "Two."])))
+    result = await evaluator.aevaluate_response(QUESTION, response=ask(make_nodes(["One.", "Two."])))
     assert result.passing is passing
