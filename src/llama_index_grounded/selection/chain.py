@@ -12,8 +12,9 @@ from llama_index_grounded.selection.order import AttentionReorder, Placement
 from llama_index_grounded.selection.repetition import Scope
 
 if TYPE_CHECKING:
+    from llama_index.core.postprocessor.types import BaseNodePostprocessor
+
     from llama_index_grounded.selection.allowance import PromptPlanner
-    from llama_index_grounded.selection.stage import Stage
 
 __all__ = ["default_postprocessors"]
 
@@ -27,7 +28,7 @@ def default_postprocessors(
     scope: Scope = "section",
     placement: Placement = "edges",
     keys: MetadataKeys = DEFAULT_KEYS,
-) -> list[Stage]:
+) -> list[BaseNodePostprocessor]:
     """Build the usual chain: gate, dedup, budget, order.
 
     There is no gate without ``min_score`` and no budget without a limit: a threshold that nobody measured on the
@@ -46,7 +47,7 @@ def default_postprocessors(
         >>> [type(stage).__name__ for stage in default_postprocessors(min_score=0.4, max_tokens=1200)]
         ['ScoreGate', 'ScopedDedup', 'TokenBudget', 'AttentionReorder']
     """
-    stages: list[Stage] = []
+    stages: list[BaseNodePostprocessor] = []
     if min_score is not None:
         stages.append(ScoreGate(min_score=min_score, keys=keys))
     stages.append(ScopedDedup(scope=scope, keys=keys))

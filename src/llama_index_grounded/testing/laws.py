@@ -93,11 +93,13 @@ def _check_case(factory: Factory, kind: Kind, name: str, nodes: Sequence[NodeWit
 
 
 def _check_laws(factory: Factory, kind: Kind, nodes: list[NodeWithScore], *, round_trip: bool) -> bool:
+    listed = list(nodes)
     try:
-        result = factory().postprocess_nodes(list(nodes), QueryBundle(_QUERY))
+        result = factory().postprocess_nodes(listed, QueryBundle(_QUERY))
     except GroundedError as error:
         _law(_async_error(factory, nodes) is type(error), "async does not refuse what sync refuses")
         return False
+    _law(list(map(id, listed)) == list(map(id, nodes)), "the list that was given was changed")
     _law(bool(nodes) or not result, "nodes came out of nothing")
     _check_kind(kind, nodes, result)
     in_async = asyncio.run(factory().apostprocess_nodes(list(nodes), QueryBundle(_QUERY)))
