@@ -18,9 +18,18 @@ if TYPE_CHECKING:
 __all__ = ["drive", "drive_async"]
 
 
-def drive(session: Session, llm: LLM | None, timeout: float | None) -> Generator[StreamEvent, None, None]:
-    """Yield the events of a query as they come. Closing the generator stops the model."""
-    steps, deadline, stream = session.steps(), Deadline(timeout), None
+def drive(
+    session: Session, llm: LLM | None, timeout: float | None, begun: Deadline | None = None
+) -> Generator[StreamEvent, None, None]:
+    """Yield the events of a query as they come. Closing the generator stops the model.
+
+    Args:
+        session: The query.
+        llm: Its model; None where none will be called.
+        timeout: Seconds from the first event on, in place of ``begun``.
+        begun: A deadline that runs already.
+    """
+    steps, stream, deadline = session.steps(), None, begun or Deadline(timeout)
     sent: Sent = None
     try:
         while not session.stopping:
@@ -46,9 +55,11 @@ def drive(session: Session, llm: LLM | None, timeout: float | None) -> Generator
             stream.close()
 
 
-async def drive_async(session: Session, llm: LLM | None, timeout: float | None) -> AsyncGenerator[StreamEvent, None]:
+async def drive_async(
+    session: Session, llm: LLM | None, timeout: float | None, begun: Deadline | None = None
+) -> AsyncGenerator[StreamEvent, None]:
     """Yield the events of a query as they come; see `drive`. A cancellation reaches the model."""
-    steps, deadline, stream = session.steps(), Deadline(timeout), None
+    steps, stream, deadline = session.steps(), None, begun or Deadline(timeout)
     sent: Sent = None
     try:
         while not session.stopping:

@@ -120,13 +120,25 @@ def structured_by(llm: LLM, wanted: Structured) -> Kind:
     return "tool" if isinstance(llm, FunctionCallingLLM) and llm.metadata.is_function_calling_model else "prompt"
 
 
-def window_of(llm: LLM) -> int:
-    """Return the model's context window in tokens; for Ollama the ``num_ctx`` that will be sent."""
-    if _is_ollama(llm):
-        chosen = getattr(llm, "additional_kwargs", {}).get("num_ctx")
-        if isinstance(chosen, int):
-            return chosen
-    return llm.metadata.context_window
+def window_of(llm: LLM, seconds: float | None = None) -> int:
+    """Return the model's context window in tokens; for Ollama the ``num_ctx`` that will be sent.
+
+    Args:
+        llm: The model.
+        seconds: How long to wait for an Ollama server that has to be asked.
+    """
+    if not _is_ollama(llm):
+        return llm.metadata.context_window
+    chosen = getattr(llm, "additional_kwargs", {}).get("num_ctx")
+    if isinstance(chosen, int):
+        return chosen
+    asking = llm.model_copy()
+    clients.limit_ollama(llm, asking, seconds)
+    window = asking.metadata.context_window
+    if chooses_its_own_window(llm):
+        # LlamaIndex notes it on the object too, so that the server is asked once.
+        setattr(llm, "context_window", window)  # noqa: B010 - a field of one subclass
+    return window
 
 
 UNSET_WINDOW = (

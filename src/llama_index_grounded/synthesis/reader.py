@@ -25,6 +25,7 @@ __all__ = ["ReplyReader"]
 _SPACE = " \t\r\n"
 _MOST_SPACE = 512
 """White space in a row after which a model is taken to be stuck; a grammar allows it for ever."""
+_STEP = 1024
 _ENDLESS = re.compile(rf"[{_SPACE}]{{{_MOST_SPACE + 1}}}")
 _THINK, _END_OF_THINK = "<think>", "</think>"
 _STRING = re.compile(
@@ -135,6 +136,10 @@ class ReplyReader:
 
     def feed(self, piece: str) -> str:
         """Take the next piece and return what may be shown now."""
+        # In steps, since each character that is read copies what is left.
+        return "".join(self._feed(piece[start : start + _STEP]) for start in range(0, len(piece), _STEP))
+
+    def _feed(self, piece: str) -> str:
         self._pending += self._until_stuck(piece)
         shown: list[str] = []
         while self._pending and self._state in self._steps:

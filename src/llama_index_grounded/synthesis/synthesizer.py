@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 from collections.abc import Generator, Sequence
@@ -20,6 +21,7 @@ from llama_index_grounded.synthesis.answer import GroundedAnswer
 from llama_index_grounded.synthesis.base import LateSynthesizer
 from llama_index_grounded.synthesis.conversation import Conversation
 from llama_index_grounded.synthesis.drive import drive, drive_async
+from llama_index_grounded.synthesis.generate import Deadline
 from llama_index_grounded.synthesis.options import OnError, Options, fingerprint
 from llama_index_grounded.synthesis.plan import Plan, PromptParts, make_plan
 from llama_index_grounded.synthesis.prompts import SYSTEM_PROMPT, Language, QuestionPosition
@@ -175,7 +177,7 @@ class CitingSynthesizer(LateSynthesizer):
         """Return the model's window in tokens; LlamaIndex's default where the model's server can not be asked."""
         try:
             self._window_unset = self._window_unset or chooses_its_own_window(self._llm)
-            return window_of(self._llm)
+            return window_of(self._llm, self._options.timeout)
         except Exception as error:  # noqa: BLE001 - an outage is reported by the call that follows, not here
             _logger.warning("the model's window is unknown (%s); %d is assumed", error, DEFAULT_CONTEXT_WINDOW)
             return DEFAULT_CONTEXT_WINDOW
@@ -207,8 +209,9 @@ class CitingSynthesizer(LateSynthesizer):
             GenerationError: With ``on_error="raise"``, where the model gave no usable answer.
         """
         with self._begin(query, response_kwargs) as (bundle, event):
+            deadline = None if self._streaming else Deadline(self._options.timeout)
             session = self._session(bundle, nodes, additional_source_nodes or ())
-            events = drive(session, self._model_for(session), self._options.timeout)
+            events = drive(session, self._model_for(session), self._options.timeout, deadline)
             response = GroundedStreamingResponse(session, events)
             result = response if self._streaming else response.get_response()
             event.on_end(payload={EventPayload.RESPONSE: result})
@@ -223,8 +226,11 @@ class CitingSynthesizer(LateSynthesizer):
     ) -> GroundedResponse | AsyncGroundedStreamingResponse:
         """Answer from the nodes, or refuse; see `synthesize`. A cancellation reaches the model."""
         with self._begin(query, response_kwargs) as (bundle, event):
+            deadline = None if self._streaming else Deadline(self._options.timeout)
+            if nodes and chooses_its_own_window(self._llm):
+                await asyncio.to_thread(self.context_window)  # asks the server, which must not hold up the loop
             session = self._session(bundle, nodes, additional_source_nodes or ())
-            events = drive_async(session, self._model_for(session), self._options.timeout)
+            events = drive_async(session, self._model_for(session), self._options.timeout, deadline)
             response = AsyncGroundedStreamingResponse(session, events)
             result = response if self._streaming else await response.get_response()
             event.on_end(payload={EventPayload.RESPONSE: result})
