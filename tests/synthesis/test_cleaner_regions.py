@@ -75,7 +75,7 @@ def test_fence_to_the_end(text: str) -> None:
         ("text ``` ", "\n\n```"),
         ("[t", " u"),
         ("[see", "](the note below)"),
-        ("<https://x ", ">"),
+        ("<https://x y ", ">"),
         ("http://x/", ""),
         ("<b>", "</b>"),
     ],
@@ -102,3 +102,9 @@ def test_marker_in_brackets_that_are_no_link() -> None:
 def test_blank_behind_a_dollar_sign_stays() -> None:
     """Removal does not turn a price into mathematics."""
     assert clean_answer("US$ [S9]x `$ [S8]`", KEYS).text == "US$ x `$ [S8]`"
+
+
+def test_removal_does_not_make_an_autolink() -> None:
+    """What a removal leaves behind ``<https://…`` does not become a part of it."""
+    assert clean_answer("<https://x [S9]>", KEYS).text == "<https://x >"
+    assert clean_answer("<https://x <source>y [S9]>", KEYS).text == "<https://x y>"
