@@ -38,7 +38,7 @@ def detail(reply: str | dict[str, Any]) -> str:
 prose = st.text(st.characters(codec="utf-8", exclude_characters="{<"), max_size=30)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(before=prose, after=prose, think=st.none() | prose)
 def test_text_around_the_object_changes_nothing(before: str, after: str, think: str | None) -> None:
     """Prose, fences and a leading think block without braces leave the answer as it is."""
@@ -46,14 +46,14 @@ def test_text_around_the_object_changes_nothing(before: str, after: str, think: 
     assert str(ask(leading + TEXT + after)) == "Within 21 days [S1]."
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(end=st.integers(0, len(TEXT) - 1))
 def test_an_object_that_breaks_off_is_never_completed(end: int) -> None:
     """Every proper beginning of a valid reply is refused, and says that it is empty or broken off."""
     assert detail(TEXT[:end]) in ("the reply is empty", "the JSON object breaks off")
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(name=st.from_regex(r"[a-z]{6,30}", fullmatch=True), value=st.text(min_size=6, max_size=30))
 def test_the_refusal_repeats_nothing_that_the_model_wrote(name: str, value: str) -> None:
     """Names of unknown fields and wrong values stay out of the detail, which may be shown."""

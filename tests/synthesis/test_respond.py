@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import time
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ from llama_index_grounded import (
     TokenBudget,
 )
 from llama_index_grounded.testing import ScriptedLLM, make_nodes
+from llama_index_grounded.tokens import TokenCounter
 
 OK = {"verdict": "answered", "sources": ["S2", "S1"], "answer": "Within 21 days [S2]."}
 QUESTION = "How long can I return a book?"
@@ -243,6 +245,19 @@ def test_the_audit_log_names_keys_and_holds_no_text() -> None:
     assert [source["key"] for source in audit["sources"]] == [s.key for s in response.grounded.sources]
     assert audit["invalid_source_ids"] == ["(no key)", "S9"]
     assert len(audit["decisions"]) == len(response.grounded.decisions)
+
+
+def test_the_elapsed_time_is_that_of_the_whole_synthesis() -> None:
+    """Counting and rendering belong to it, not the calls alone."""
+
+    def slow(text: str) -> list[str]:
+        time.sleep(0.03)
+        return text.split()
+
+    synthesizer = CitingSynthesizer(ScriptedLLM([OK], delay=0.01), counter=TokenCounter(tokenizer=slow))
+    response = synthesizer.synthesize(QUESTION, make_nodes(["One.", "Two."]))
+    assert isinstance(response, GroundedResponse)
+    assert 40 <= response.grounded.elapsed_ms < 5000
 
 
 def test_a_response_can_be_copied_and_pickled() -> None:
