@@ -5,6 +5,6 @@ from llama_index_grounded.rendering.renderer import Removed, Rendered, Renderer
 from llama_index_grounded.rendering.slug import slug
 from llama_index_grounded.rendering.xml import XmlRenderer
 
-__all__ = ["Removed", "Rendered", "Renderer", "Rendering", "XmlRenderer", "clean", "escape", "slug", "unescape"]
+__all__ = ["Removed", "Rendered", "Renderer", "XmlRenderer", "clean", "escape", "slug", "unescape"]
 
-Rendering = Rendered
+Rendering = Rendered  # the name in synthesis/plan.py

@@ -1,0 +1,56 @@
+"""The names that users import from single modules stay; those of the package's top stand in test_public_api."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+
+NAMES = {
+    "errors": {"ConfigurationError", "GenerationError", "GroundedError", "MissingScoreError"},
+    "events": {"GroundedEndEvent", "SelectionEvent", "emit"},
+    "evidence": {
+        *("DEFAULT_KEYS", "STAMP", "FieldName", "Identity", "MetadataKeys", "Stamp"),
+        *("field", "field_for_llm", "identity", "identity_under", "included_text"),
+        *("mark_of", "stamp", "stamp_of", "strip", "with_stamp", "with_text"),
+    },
+    "rendering": {"Removed", "Rendered", "Renderer", "XmlRenderer", "clean", "escape", "slug", "unescape"},
+    "schema": {
+        *("Action", "CheckResult", "Citation", "Conflict", "Decision", "GroundedResult", "Refusal", "RefusalReason"),
+        *("ResultEvent", "SourceRef", "SourcesEvent", "Span", "StreamEvent", "TextEvent", "Usage", "Verdict"),
+    },
+    "tokens": {"TokenCounter"},
+}
+"""A name that appears or disappears here is a change for users: it belongs in CHANGELOG.md."""
+
+FIELDS = {
+    "Decision": "stage action node_id document_id reason value limit twin",
+    "SourceRef": (
+        "key node_id document_id chunk_id revision version section title page url score tokens cited synthetic also_in"
+    ),
+    "Citation": ("key node_id document_id chunk_id revision version section title page url score quote start end"),
+    "Usage": "prompt_tokens completion_tokens estimated_prompt_tokens",
+    "Refusal": "reason detail",
+    "CheckResult": "name status detail spans",
+    "GroundedResult": (
+        "answerable verdict answer citations sources invalid_source_ids refusal checks decisions conflicts warnings"
+        " top_score usage elapsed_ms llm_calls raw_output fingerprint"
+    ),
+}
+"""Stored results and logs are read by these names."""
+
+
+@pytest.mark.parametrize("module", NAMES)
+def test_the_names_of_a_module(module: str) -> None:
+    """A module exports exactly the names that are written down, and each can be had."""
+    found = importlib.import_module(f"llama_index_grounded.{module}")
+    assert set(found.__all__) == NAMES[module]
+    assert all(hasattr(found, name) for name in NAMES[module])
+
+
+@pytest.mark.parametrize("record", FIELDS)
+def test_the_fields_of_a_record(record: str) -> None:
+    """A record has exactly the fields that are written down, in this order."""
+    cls = getattr(importlib.import_module("llama_index_grounded.schema"), record)
+    fields = getattr(cls, "model_fields", None) or cls.__dataclass_fields__
+    assert list(fields) == FIELDS[record].split()
