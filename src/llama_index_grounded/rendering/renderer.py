@@ -22,7 +22,7 @@ _SAME_LENGTH_KEYS = 999
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removed:
-    """Invisible characters that were taken out of a source."""
+    """Invisible characters that were taken out of the text of a source."""
 
     key: str
     node_id: str

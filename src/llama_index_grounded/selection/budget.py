@@ -123,7 +123,7 @@ class TokenBudget(Stage):
         if full is not None:
             return Outcome([], self._refused(nodes, full), sizes=packer.sizes)
         pack = packer.pack(sorted(nodes, key=rank_of))
-        if worth_a_replay(nodes.trail, (rejection.scored for rejection in pack.rejected)):
+        if worth_a_replay(nodes.trail, pack):
             pack = packer.pack(unreduced(nodes), fresh_ledgers(nodes.trail))
         return Outcome(_in_order(nodes, pack), self._report(nodes, pack), sizes=packer.sizes)
 

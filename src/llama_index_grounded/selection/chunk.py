@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from llama_index.core.schema import NodeWithScore
 
 from llama_index_grounded.evidence import field, included_text, with_text
-from llama_index_grounded.selection.paragraphs import Block, fold, split_blocks
+from llama_index_grounded.selection.paragraphs import fold, split_blocks
 from llama_index_grounded.selection.remover import Cut
 
 __all__ = ["Chunk", "Frame"]
 
 _COLONS = (":", "：")
 _LEAD_IN_LEVEL = 8
+_LEVELS = 9
 _LEAD_INS = 4
 
 
@@ -51,16 +52,16 @@ class Chunk:
 
     def _frames(self) -> Iterator[Frame]:
         stated = field(self.scored.node, "heading")
-        above = () if stated is None else (fold(stated),)
-        open_: list[Block] = []
+        headings: tuple[str, ...] = () if stated is None else (fold(stated),)
+        open_: list[tuple[int, str]] = []
         lead_ins: tuple[str, ...] = ()
         for at, block in enumerate(self.blocks):
             if block.kind == "heading":
-                while open_ and open_[-1].level >= block.level:
+                while open_ and open_[-1][0] >= block.level:
                     open_.pop()
-                open_.append(block)
-            headings = tuple(fold(heading.title) for heading in reversed(open_))
-            yield Frame(headings or above, lead_ins)
+                open_.append((block.level, fold(block.title)))
+                headings = tuple(title for _, title in reversed(open_))
+            yield Frame(headings, lead_ins)
             lead_ins = (self.folded[at], *lead_ins)[:_LEAD_INS] if self._leads_in(at) else ()
 
     def _leads_in(self, at: int) -> bool:
@@ -75,47 +76,37 @@ class Chunk:
         Args:
             twins: Places of the blocks, and the id of the node that holds each.
         """
-        kept_leads = {at for at in twins if self._leads_in(at) and self._stays(self._under(at), twins)}
-        gone = {at: twin for at, twin in twins.items() if at not in kept_leads}
-        if not gone:
-            return Cut(self.scored)
+        out = self._taken_out(twins)
         removed: dict[str, int] = defaultdict(int)
-        for at, twin in gone.items():
-            removed[twin] += self.blocks[at].end - self.blocks[at].start
-        kept = self._kept(gone)
+        for at, twin in twins.items():
+            if at in out:
+                removed[twin] += self.blocks[at].end - self.blocks[at].start
+        if not removed:
+            return Cut(self.scored)
+        kept = [at for at in range(len(self.blocks)) if at not in out]
         if all(self.blocks[at].kind == "heading" for at in kept):
             return Cut(None, removed)
         ends = [block.start for block in self.blocks[1:]] + [len(self.text)]
         text = "".join(self.text[self.blocks[at].start : ends[at]] for at in kept)
         return Cut(with_text(self.scored, text.rstrip()), removed)
 
-    def _kept(self, gone: Mapping[int, str]) -> list[int]:
-        out = dict.fromkeys(gone)
-        # The deepest first: a heading over nothing but a bare lead-in line is bare itself.
-        framing = [at for at in range(len(self.blocks)) if at not in out and self._level(at)]
-        for at in sorted(framing, key=lambda at: (self._level(at), at), reverse=True):
-            under = self._under(at)
-            if under and not self._stays(under, out):
-                out[at] = None
-        return [at for at in range(len(self.blocks)) if at not in out]
+    def _taken_out(self, twins: Mapping[int, str]) -> set[int]:
+        """Go up from the end, and know at each heading or lead-in line whether there was and is anything under it."""
+        out: set[int] = set()
+        had, has = [False] * _LEVELS, [False] * _LEVELS
+        for at in reversed(range(len(self.blocks))):
+            level, evidence = self._level(at), self.blocks[at].kind != "heading"
+            if not has[level] and (at in twins or (level and had[level])):
+                out.add(at)
+            # A lead-in line right after another one stands under it; else a frame ends what stands under its equals.
+            ends = level if level and not (level == _LEAD_IN_LEVEL and at and self._leads_in(at - 1)) else _LEVELS
+            for upper in range(1, _LEVELS):
+                if upper >= ends:
+                    had[upper] = has[upper] = False
+                elif evidence:
+                    had[upper] = True
+                    has[upper] = has[upper] or at not in out
+        return out
 
     def _level(self, at: int) -> int:
         return _LEAD_IN_LEVEL if self._leads_in(at) else self.blocks[at].level
-
-    def _under(self, at: int) -> list[int]:
-        """List the evidence under a heading or a lead-in line, down to the next one of its level.
-
-        A lead-in line right after another one stands under it.
-        """
-        under: list[int] = []
-        for below in range(at + 1, len(self.blocks)):
-            chained = self._leads_in(below) and self._leads_in(below - 1)
-            if 0 < self._level(below) <= self._level(at) and not chained:
-                break
-            if self.blocks[below].kind != "heading":
-                under.append(below)
-        return under
-
-    @staticmethod
-    def _stays(places: list[int], out: Mapping[int, object]) -> bool:
-        return any(at not in out for at in places)

@@ -34,6 +34,8 @@ class Rejection:
     """Tokens that were left."""
     twin: str | None = None
     """Node id of an admitted node that says the same."""
+    final: bool = False
+    """True where no node behind it was admitted either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ class Packer:
             rejection, size = self._judge(cut.after, len(pack.admitted), used, stopped=stopped)
             if rejection is not None:
                 pack.rejected.append(rejection)
-                stopped = stopped or (self.on_oversize == "stop" and rejection.reason == "over_budget")
+                stopped = stopped or rejection.final
                 continue
             used += size
             pack.admitted.append((cut.after, twin))
@@ -87,9 +89,9 @@ class Packer:
         if not clean(included_text(scored.node)).strip():
             return Rejection(scored=scored, reason="empty_text"), 0
         if self.top_n is not None and place >= self.top_n:
-            return Rejection(scored=scored, reason="top_n", value=place, limit=self.top_n), 0
+            return Rejection(scored=scored, reason="top_n", value=place, limit=self.top_n, final=True), 0
         if stopped:
-            return Rejection(scored=scored, reason="over_budget"), 0
+            return Rejection(scored=scored, reason="over_budget", final=True), 0
         if not self.rooms:
             return None, 0
         size = size_of(scored, place, self.renderer, self.counter, self.sizes)
@@ -98,4 +100,5 @@ class Packer:
             return None, size
         left = tightest.left(used)
         needed = left - tightest.left(used + size)
-        return Rejection(scored=scored, reason="over_budget", value=needed, limit=left), size
+        stops = self.on_oversize == "stop"
+        return Rejection(scored=scored, reason="over_budget", value=needed, limit=left, final=stops), size

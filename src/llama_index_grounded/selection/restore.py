@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from llama_index.core.schema import NodeWithScore
 
@@ -15,13 +16,23 @@ from llama_index_grounded.evidence import included_text, with_text
 from llama_index_grounded.selection.carrier import Evidence, Removal, Trail, rank_of, slot_of
 from llama_index_grounded.selection.remover import Cut, Ledger, Remover
 
+if TYPE_CHECKING:
+    from llama_index_grounded.selection.packing import Pack
+
 __all__ = ["fresh_ledgers", "trim_by_all", "unreduced", "worth_a_replay"]
 
 
-def worth_a_replay(trail: Trail, rejected: Iterable[NodeWithScore]) -> bool:
-    """Tell whether anything was removed in favour of a rejected node."""
-    ids = {scored.node.node_id for scored in rejected}
-    return any(twin in ids for removal in trail.removals for twin in removal.twins)
+def worth_a_replay(trail: Trail, pack: Pack) -> bool:
+    """Tell whether anything was removed in favour of a rejected node and could be admitted now."""
+    rejected: dict[str, bool] = {}
+    for gone in pack.rejected:
+        rejected[gone.scored.node.node_id] = gone.final and rejected.get(gone.scored.node.node_id, True)
+    admitted = {slot_of(scored) for scored, _ in pack.admitted}
+    return any(
+        twin in rejected and (slot_of(removal.before) in admitted or not rejected[twin])
+        for removal in trail.removals
+        for twin in removal.twins
+    )
 
 
 def unreduced(nodes: Evidence) -> list[NodeWithScore]:

@@ -18,7 +18,7 @@ from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.schema import Verdict
 from llama_index_grounded.synthesis.keys import normalise_ids
 
-__all__ = ["GroundedAnswer", "InvalidReplyError", "field_names", "loads", "read_reply", "schema_of"]
+__all__ = ["GroundedAnswer", "InvalidReplyError", "field_names", "keeps_the_text", "loads", "read_reply", "schema_of"]
 
 _THINKING = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
 _OPEN_THINKING = re.compile(r"\s*<think>")
@@ -93,6 +93,13 @@ def field_names(output_cls: type[GroundedAnswer]) -> frozenset[str] | None:
     if output_cls.model_config.get("extra") != "forbid":
         return None
     return frozenset(field.alias or name for name, field in output_cls.model_fields.items())
+
+
+def keeps_the_text(output_cls: type[GroundedAnswer]) -> bool:
+    """Tell whether the answer is the text that the model writes; a validator of a subclass may make another of it."""
+    own = output_cls.__pydantic_decorators__
+    on_answer = [each for each in own.field_validators.values() if {"answer", "*"} & set(each.info.fields)]
+    return not (on_answer or own.model_validators)
 
 
 def loads(text: str) -> Any:

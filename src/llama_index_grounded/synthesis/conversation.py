@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from llama_index.core.base.llms.types import ChatMessage
 
 from llama_index_grounded.schema import Refusal, RefusalReason, TextEvent, Usage
-from llama_index_grounded.synthesis.answer import field_names
+from llama_index_grounded.synthesis.answer import field_names, keeps_the_text
 from llama_index_grounded.synthesis.assess import Assessment, assess
 from llama_index_grounded.synthesis.generate import Call, Fault
 from llama_index_grounded.synthesis.prompts import re_ask
@@ -73,8 +73,8 @@ class Conversation:
         self._options = options
         self._count = count
         self._live = live
-        # A policy that may still refuse or ask again decides before anything is shown.
-        self._early = options.on_invalid_ids == "drop"
+        # A policy that may still refuse, ask again or change the text decides before anything is shown.
+        self._early = options.on_invalid_ids == "drop" and keeps_the_text(options.output_cls)
         self._keys = [source.key for source in plan.sources]
         self._calls = 0
         self._usage = Usage()

@@ -38,6 +38,7 @@ class Collector:
     def __init__(self, tool: str | None) -> None:
         self._tool = tool
         self._parts: list[str] = []
+        self._length = 0
         self._last: ChatResponse | None = None
         self._thought = False
         self._usage: tuple[int | None, int | None] = (None, None)
@@ -55,6 +56,7 @@ class Collector:
         self._cut_off = self._cut_off or _cut_off(chunk)
         piece = (chunk.delta or "") if self._tool is None else self._next_argument(chunk)
         self._parts.append(piece)
+        self._length += len(piece)
         return piece
 
     def reply(self) -> Reply:
@@ -75,8 +77,7 @@ class Collector:
     def _next_argument(self, chunk: ChatResponse) -> str:
         """Return what has been added to the arguments of the only call, if the provider streams them as text."""
         calls = _arguments(chunk, self._tool or "", streamed=True)
-        before = sum(map(len, self._parts))
-        return calls[0][before:] if len(calls) == 1 else ""
+        return calls[0][self._length :] if len(calls) == 1 else ""
 
 
 def _arguments(chunk: ChatResponse, tool: str, *, streamed: bool = False) -> list[str]:
