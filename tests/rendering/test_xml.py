@@ -192,6 +192,12 @@ def test_templates_and_foreign_numbers_stay_text(text: str) -> None:
     assert renderer.recover(renderer.render(make_nodes([text])).text) == [("S1", text)]
 
 
+@pytest.mark.parametrize("key", ["S１", "S٣", "S²", "S", "s1", "S1 ", "1", "T1"])
+def test_a_key_is_s_and_plain_digits(key: str) -> None:
+    """Only what we number ourselves is a block: no other script's digits, no other letter, no blank."""
+    assert XmlRenderer().recover(f'<source id="{key}">\nx\n</source>\n') == []
+
+
 def test_known_attacks_in_text_title_and_question() -> None:
     """Every payload of the public collections stays in its block, as text, as title, as question and as history."""
     attacks = payloads()
