@@ -10,6 +10,7 @@ import contextlib
 import copy
 import functools
 from collections.abc import AsyncGenerator, Callable
+from types import SimpleNamespace
 from typing import Any
 
 __all__ = ["limit_ollama", "own_ollama", "own_openai", "watch_openai"]
@@ -42,17 +43,19 @@ class _Watched:
     def __init__(self, client: Any) -> None:
         self._client = client
         self._streams: list[Any] = []
-        self.chat = self
-        self.completions = self
+        self.chat = SimpleNamespace(completions=self._remembering(client.chat.completions))
+        self.completions = self._remembering(client.completions)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._client, name)
 
-    def create(self, **options: Any) -> Any:
-        """Make a request for a chat completion."""
-        reply = self._client.chat.completions.create(**options)
-        self._streams.append(reply)
-        return reply
+    def _remembering(self, resource: Any) -> Any:
+        def create(**options: Any) -> Any:
+            reply = resource.create(**options)
+            self._streams.append(reply)
+            return reply
+
+        return SimpleNamespace(create=create)
 
     def release(self) -> None:
         """Close what is still open."""

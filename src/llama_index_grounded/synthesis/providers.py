@@ -46,6 +46,7 @@ Structured = Literal["auto", "schema", "tool", "prompt"]
 """How the reply is given its form: chosen by the LLM, a schema that the server enforces, a function call, or words."""
 
 _OLLAMA_MODULE = "llama_index.llms.ollama"
+_LIMITS = ("max_tokens", "max_completion_tokens")
 _OPENAI_BASE = ("llama_index.llms.openai.base", "OpenAI")
 
 
@@ -170,7 +171,7 @@ def prepare(
         clients.limit_ollama(llm, own, seconds)
         enforced = {"format": dict(schema)} if kind == "ollama" else {}
         return Prepared(llm=own, options=enforced, tool=_tool(kind, output_cls))
-    limited = llm.model_copy(update={"max_tokens": num_output}) if "max_tokens" in type(llm).model_fields else llm
+    limited = _limited(llm, num_output)
     if not _is_openai(llm):
         return Prepared(llm=limited, tool=_tool(kind, output_cls))
     options: dict[str, Any] = {"stream_options": {"include_usage": True}}
@@ -180,6 +181,17 @@ def prepare(
         options["response_format"] = _response_format(schema, output_cls)
     release = clients.watch_openai(llm, limited, limited_time=seconds is not None)
     return Prepared(llm=limited, options=options, tool=_tool(kind, output_cls), release=release)
+
+
+def _limited(llm: LLM, num_output: int) -> LLM:
+    """Copy an LLM with another output limit, where its class has one; a limit among its further options gives way."""
+    if "max_tokens" not in type(llm).model_fields:
+        return llm
+    update: dict[str, Any] = {"max_tokens": num_output}
+    further: Mapping[str, Any] | None = getattr(llm, "additional_kwargs", None)
+    if further:
+        update["additional_kwargs"] = {name: value for name, value in further.items() if name not in _LIMITS}
+    return llm.model_copy(update=update)
 
 
 def own_async_client(llm: LLM, own: LLM) -> AbstractAsyncContextManager[None]:
