@@ -8,6 +8,7 @@ or empty by default, and an object that breaks off is never completed.
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from typing import Any, cast
@@ -151,6 +152,7 @@ def _faults(error: ValidationError, output_cls: type[GroundedAnswer]) -> str:
 _DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse_constant, strict=False)
 
 
+@functools.lru_cache(maxsize=64)
 def schema_of(output_cls: type[BaseModel]) -> dict[str, Any]:
     """Return the JSON schema of an answer class with its definitions written out, as grammars of local servers want it.
 

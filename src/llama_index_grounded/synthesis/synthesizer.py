@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -259,6 +260,7 @@ class CitingSynthesizer(LateSynthesizer):
     def _session(
         self, bundle: QueryBundle, nodes: Sequence[NodeWithScore], additional: Sequence[NodeWithScore]
     ) -> Session:
+        started = time.perf_counter()
         evidence = collect(nodes, bundle, self._options.keys)
         plan = self._plan(bundle, evidence)
         return Session(
@@ -270,6 +272,7 @@ class CitingSynthesizer(LateSynthesizer):
             fingerprint=self._fingerprint(evidence),
             raises=self._options.on_error == "raise",
             live=self._streaming,
+            started=started,
         )
 
     def _model_for(self, session: Session) -> LLM | None:
