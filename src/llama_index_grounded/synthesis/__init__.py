@@ -4,6 +4,15 @@ from llama_index_grounded.synthesis.answer import GroundedAnswer
 from llama_index_grounded.synthesis.plan import Plan
 from llama_index_grounded.synthesis.query_engine import GroundedQueryEngine
 from llama_index_grounded.synthesis.respond import GroundedResponse
+from llama_index_grounded.synthesis.streaming import AsyncGroundedStreamingResponse, GroundedStreamingResponse
 from llama_index_grounded.synthesis.synthesizer import CitingSynthesizer
 
-__all__ = ["CitingSynthesizer", "GroundedAnswer", "GroundedQueryEngine", "GroundedResponse", "Plan"]
+__all__ = [
+    "AsyncGroundedStreamingResponse",
+    "CitingSynthesizer",
+    "GroundedAnswer",
+    "GroundedQueryEngine",
+    "GroundedResponse",
+    "GroundedStreamingResponse",
+    "Plan",
+]
