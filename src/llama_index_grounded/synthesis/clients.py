@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Generator
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,16 +25,20 @@ def limit_ollama(llm: Any, own: Any, seconds: float | None) -> None:
         own._client._client.timeout = seconds
 
 
-def watch_openai(llm: Any, own: Any, *, limited_time: bool) -> Callable[[], None]:
-    """Give a copy of the LLM a client that remembers its streams; return what closes them.
+@contextlib.contextmanager
+def watch_openai(llm: Any, own: Any, seconds: float | None) -> Generator[None, None, None]:
+    """Give a copy of the LLM a client that remembers its streams, and close them in the end.
 
     With a deadline the client repeats no failed request by itself: each repetition would take the whole time again.
     """
     client = llm._get_client()
-    watched = _Watched(client.with_options(max_retries=0) if limited_time else client)
+    watched = _Watched(client if seconds is None else client.with_options(max_retries=0))
     own.reuse_client = True
     own._client = watched
-    return watched.release
+    try:
+        yield
+    finally:
+        watched.release()
 
 
 class _Watched:
@@ -95,9 +99,13 @@ async def own_openai(llm: Any, own: Any) -> AsyncGenerator[None, None]:
     from openai import DefaultAsyncHttpxClient
 
     own.reuse_client = True
-    own._aclient = None
-    settings = own._get_aclient() if given is None else given
-    own._aclient = settings.copy(http_client=DefaultAsyncHttpxClient(verify=_certificates()))
+    http_client = DefaultAsyncHttpxClient(verify=_certificates())
+    if given is None:
+        # The LLM's own way to make its client, Azure's too, but with our connections.
+        own._aclient, own._async_http_client = None, http_client
+        own._aclient = own._get_aclient()
+    else:
+        own._aclient = given.copy(http_client=http_client)
     try:
         yield
     finally:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from llama_index_grounded.schema import RefusalReason
-from llama_index_grounded.synthesis.providers import Kind, Prepared, own_async_client, prepare
+from llama_index_grounded.synthesis.providers import Kind, Prepared, own_async_client, own_client, prepare
 from llama_index_grounded.synthesis.reply import Collector, Reply
 
 if TYPE_CHECKING:
@@ -156,22 +156,22 @@ async def _within(step: Awaitable[T], seconds: float | None) -> T:
 
 def _stream(llm: LLM, call: Call, deadline: Deadline) -> Generator[ChatResponse, None, None]:
     prepared = _prepare(llm, call, deadline)
-    try:
-        stream = iter(prepared.stream(call.messages))
-        first = next(stream, None)
-    except NotImplementedError:
-        yield prepared.chat(call.messages)
-        return
-    if first is None:
-        return
-    try:
-        yield first
-        yield from stream
-    finally:
-        close = getattr(stream, "close", None)
-        if close is not None:
-            close()
-        prepared.release()
+    with own_client(llm, prepared.llm, deadline.left):
+        try:
+            stream = iter(prepared.stream(call.messages))
+            first = next(stream, None)
+        except NotImplementedError:
+            yield prepared.chat(call.messages)
+            return
+        if first is None:
+            return
+        try:
+            yield first
+            yield from stream
+        finally:
+            close = getattr(stream, "close", None)
+            if close is not None:
+                close()
 
 
 async def _stream_async(llm: LLM, call: Call, deadline: Deadline) -> AsyncGenerator[ChatResponse, None]:

@@ -7,8 +7,8 @@ shares the connections of the original.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -36,6 +36,7 @@ __all__ = [
     "Structured",
     "chooses_its_own_window",
     "own_async_client",
+    "own_client",
     "prepare",
     "structured_by",
     "window_of",
@@ -46,12 +47,7 @@ Structured = Literal["auto", "schema", "tool", "prompt"]
 """How the reply is given its form: chosen by the LLM, a schema that the server enforces, a function call, or words."""
 
 _OLLAMA_MODULE = "llama_index.llms.ollama"
-_LIMITS = ("max_tokens", "max_completion_tokens")
 _OPENAI_BASE = ("llama_index.llms.openai.base", "OpenAI")
-
-
-def _nothing() -> None:
-    """Most clients let go by themselves."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +58,6 @@ class Prepared:
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     tool: FunctionTool | None = None
     """The one function that the model has to call."""
-    release: Callable[[], None] = _nothing
-    """Lets the connection of the call go, also in the middle of a reply."""
 
     def stream(self, messages: Sequence[ChatMessage]) -> ChatResponseGen:
         """Start a streamed call."""
@@ -168,7 +162,6 @@ def prepare(
         # With a window of its own the copy need not ask the server for it again.
         limits = {**getattr(llm, "additional_kwargs", {}), "num_predict": num_output}
         own = llm.model_copy(update={"additional_kwargs": limits, "context_window": window_of(llm)})
-        clients.limit_ollama(llm, own, seconds)
         enforced = {"format": dict(schema)} if kind == "ollama" else {}
         return Prepared(llm=own, options=enforced, tool=_tool(kind, output_cls))
     limited = _limited(llm, num_output)
@@ -179,19 +172,30 @@ def prepare(
         options["timeout"] = seconds
     if kind == "openai":
         options["response_format"] = _response_format(schema, output_cls)
-    release = clients.watch_openai(llm, limited, limited_time=seconds is not None)
-    return Prepared(llm=limited, options=options, tool=_tool(kind, output_cls), release=release)
+    return Prepared(llm=limited, options=options, tool=_tool(kind, output_cls))
 
 
 def _limited(llm: LLM, num_output: int) -> LLM:
     """Copy an LLM with another output limit, where its class has one; a limit among its further options gives way."""
     if "max_tokens" not in type(llm).model_fields:
         return llm
-    update: dict[str, Any] = {"max_tokens": num_output}
-    further: Mapping[str, Any] | None = getattr(llm, "additional_kwargs", None)
-    if further:
-        update["additional_kwargs"] = {name: value for name, value in further.items() if name not in _LIMITS}
+    further: dict[str, Any] = dict(getattr(llm, "additional_kwargs", None) or {})
+    further.pop("max_tokens", None)
+    newer = "max_completion_tokens" in further  # servers refuse a request that has both
+    if newer:
+        further["max_completion_tokens"] = num_output
+    update: dict[str, Any] = {"max_tokens": None if newer else num_output}
+    if hasattr(llm, "additional_kwargs"):
+        update["additional_kwargs"] = further
     return llm.model_copy(update=update)
+
+
+def own_client(llm: LLM, own: LLM, seconds: float | None) -> AbstractContextManager[None]:
+    """Give one call a client that keeps to its deadline and lets go when the call ends, in the middle too."""
+    if _is_ollama(llm):
+        clients.limit_ollama(llm, own, seconds)
+        return contextlib.nullcontext()
+    return clients.watch_openai(llm, own, seconds) if _is_openai(llm) else contextlib.nullcontext()
 
 
 def own_async_client(llm: LLM, own: LLM) -> AbstractAsyncContextManager[None]:

@@ -167,6 +167,8 @@ class _AsyncTape:
         self._driver = events
         self._events: list[StreamEvent] = []
         self._lock = asyncio.Lock()
+        self._step: asyncio.Future[StreamEvent | None] | None = None
+        self._closing = False
 
     async def play(self) -> AsyncGenerator[StreamEvent, None]:
         """Yield the events from the first one on."""
@@ -187,18 +189,26 @@ class _AsyncTape:
                     yield event.text
 
     async def stop(self) -> None:
-        """Stop the model; a task that is waiting for its next piece ends with that piece."""
+        """Stop the model, and a task that is waiting for its next piece."""
         self._session.stopping = True
-        if not self._lock.locked():
-            async with self._lock:
-                await self._driver.aclose()
-                self._session.close()
+        if self._step is not None and not self._step.done():
+            self._closing = True
+            self._step.cancel()
+            await asyncio.wait({self._step})
+        await self._driver.aclose()
+        self._session.close()
 
     async def _pull(self, place: int) -> bool:
         async with self._lock:
             if place < len(self._events):
                 return True
-            event = await anext(self._driver, None)
+            self._step = asyncio.ensure_future(anext(self._driver, None))
+            try:
+                event = await self._step
+            except asyncio.CancelledError:
+                if self._closing:  # by another task; this one was not cancelled
+                    return False
+                raise
             if event is not None:
                 self._events.append(event)
             return event is not None
