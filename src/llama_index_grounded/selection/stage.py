@@ -76,8 +76,9 @@ class Stage(BaseNodePostprocessor):
         msg = f"{type(self).__name__} defines no choose({len(nodes)} nodes, {query})"
         raise TypeError(msg)
 
-    def select(self, nodes: Sequence[NodeWithScore], query_bundle: QueryBundle | None = None) -> Selection:
+    def select(self, nodes: Sequence[NodeWithScore], query_bundle: QueryBundle | str | None = None) -> Selection:
         """Run the stage alone and return the nodes together with this stage's decisions."""
+        query_bundle = QueryBundle(query_bundle) if isinstance(query_bundle, str) else query_bundle
         evidence = receive(nodes, query_bundle, self.keys, self)
         outcome = self.choose(evidence, query_bundle)
         decisions = (*outcome.decisions, *self._unreported(evidence, outcome))

@@ -7,16 +7,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from llama_index.core import Settings
+from llama_index.core.llms import LLM
 from llama_index.core.prompts import PromptTemplate
 from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.schema import NodeWithScore, TextNode
 
+from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.synthesis.plan import check_template
 from llama_index_grounded.synthesis.prompts import QuestionPosition, question_template
 
 if TYPE_CHECKING:
     from llama_index.core.callbacks import CallbackManager
-    from llama_index.core.llms import LLM
     from llama_index.core.prompts import BasePromptTemplate
 
 __all__ = ["LateSynthesizer"]
@@ -40,6 +41,10 @@ class LateSynthesizer(BaseSynthesizer):
         streaming: bool,
         callback_manager: CallbackManager | None,
     ) -> None:
+        if not isinstance(llm, (LLM, type(None))):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigurationError(f"llm must be an LLM of LlamaIndex, not {type(llm).__name__}")
+        if not isinstance(streaming, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigurationError(f"streaming must be True or False, not {streaming!r}")
         self._chosen_llm = llm
         self._callback_manager = callback_manager or Settings.callback_manager
         self._streaming = streaming  # chat engines switch it

@@ -25,12 +25,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from llama_index_grounded.rendering import unescape
 from llama_index_grounded.synthesis.keys import KeyIndex
 from llama_index_grounded.synthesis.scanner import Scanner
 
-__all__ = ["AnswerCleaner", "Cleaned", "clean_answer", "unescape"]
+__all__ = ["AnswerCleaner", "Cleaned", "clean_answer"]
 
-_ESCAPED = re.compile(r"&(?:lt;|amp;(?=(?:amp;)*lt;))")
 _CHAIN = re.compile(r"(?:amp;)*")
 _UNFINISHED = re.compile(r"&(?:l|lt|a|am|amp|amp;(?:amp;)*(?:l|lt|a|am|amp)?)?\Z")
 _LINKS_BEGUN = ("", "l", "lt", "a", "am", "amp")
@@ -108,16 +108,6 @@ def clean_answer(text: str, valid_keys: Sequence[str], *, inline_citations: bool
     cleaner = AnswerCleaner(valid_keys, inline_citations=inline_citations)
     cleaned = cleaner.feed(text) + cleaner.finish()
     return Cleaned(text=cleaned, keys=cleaner.keys, unknown=cleaner.unknown)
-
-
-def unescape(text: str) -> str:
-    """Undo the prompt's escapes in a whole text, such as a quote.
-
-    Example:
-        >>> unescape("a &lt; b &amp;lt; c &amp;&gt;")
-        'a < b &lt; c &amp;&gt;'
-    """
-    return _ESCAPED.sub(lambda found: "<" if found[0] == "&lt;" else "&", text)
 
 
 class _Unescaper:

@@ -23,8 +23,10 @@ _SLUGS = ("section_slug", "title_slug")
 
 def check_url_for(url_for: UrlFor | None) -> None:
     """Refuse a template that names a field that does not exist."""
-    if not isinstance(url_for, str):
+    if url_for is None or callable(url_for):
         return
+    if not isinstance(url_for, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ConfigurationError("url_for must be a template or a callable that takes a SourceRef")
     try:
         parsed = list(string.Formatter().parse(url_for))
     except ValueError as error:
@@ -63,6 +65,8 @@ def with_url(source: SourceRef, url_for: UrlFor | None) -> SourceRef:
         url = _fill(url_for, source)
     else:
         url = url_for(source)
+        if not isinstance(url, (str, type(None))):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigurationError(f"url_for must return a text or None, not {type(url).__name__}")
     return source.model_copy(update={"url": safe_url(url)})
 
 

@@ -72,6 +72,11 @@ class Options:
         if self.timeout is not None and not (_is_number(self.timeout) and 0 < self.timeout < math.inf):
             msg = f"timeout must be a positive number of seconds or None, not {self.timeout!r}"
             raise ConfigurationError(msg)
+        for name in ("inline_citations", "detect_truncation"):
+            if not isinstance(getattr(self, name), bool):
+                raise ConfigurationError(f"{name} must be True or False, not {getattr(self, name)!r}")
+        if not isinstance(self.system_prompt, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigurationError("system_prompt must be a text")
         check_refusal_text(self.refusal_text, self.language)
         check_url_for(self.url_for)
 

@@ -15,8 +15,8 @@ from llama_index.core.prompts import BasePromptTemplate
 
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.evidence import identity, included_text, mark_of, with_text
-from llama_index_grounded.rendering import Renderer, Rendering, clean
-from llama_index_grounded.rendering.renderer import size_of
+from llama_index_grounded.rendering import Removed, Renderer, clean
+from llama_index_grounded.rendering.renderer import key_at, size_of
 from llama_index_grounded.schema import Action, Decision, Refusal, RefusalReason, SourceRef
 from llama_index_grounded.selection.trail import FOREIGN
 from llama_index_grounded.synthesis.answer import GroundedAnswer, schema_of
@@ -94,6 +94,8 @@ class PromptParts:
     def frame_tokens(self, query: str, sizes: dict[tuple[str, str], int]) -> int:
         """Count everything but the sources. Each part is encoded once per query."""
         texts = [part for message in self.messages(query, _GAP) for part in (message.content or "").split(_GAP)]
+        if self.kind in ("tool", "openai"):  # the provider writes the schema into the prompt
+            texts.append(json.dumps(self.schema, ensure_ascii=False))
         for text in texts:
             name = (self.counter.name, text)
             if name not in sizes:
@@ -145,7 +147,7 @@ def make_plan(
         messages=parts.messages(query, rendering.text) if nodes else (),
         tokens=parts.counter.estimate(frame + sum(counts)) if nodes else 0,
         allowance=allowance,
-        decisions=(*evidence.trail.decisions, *decisions, *unfit, *_cleaned(rendering, nodes)),
+        decisions=(*evidence.trail.decisions, *decisions, *unfit, *_cleaned(rendering.removed, nodes)),
         kind=parts.kind,
         schema=parts.schema,
         warnings=parts.warnings,
@@ -203,11 +205,11 @@ def _as_shown(scored: NodeWithScore) -> NodeWithScore:
     return scored if shown == text else with_text(scored, shown)
 
 
-def _cleaned(rendering: Rendering, nodes: Sequence[NodeWithScore]) -> list[Decision]:
-    by_id = {scored.node.node_id: scored for scored in nodes}
+def _cleaned(removed: Sequence[Removed], nodes: Sequence[NodeWithScore]) -> list[Decision]:
+    by_key = {key_at(place): scored for place, scored in enumerate(nodes)}
     return [
-        _decision(by_id[record.node_id], "invisible_characters", action="shortened", value=record.characters)
-        for record in rendering.removed
+        _decision(by_key[record.key], "invisible_characters", action="shortened", value=record.characters)
+        for record in removed
     ]
 
 

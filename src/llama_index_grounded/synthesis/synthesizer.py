@@ -307,7 +307,9 @@ class CitingSynthesizer(LateSynthesizer):
 
     def _fingerprint(self, evidence: Evidence) -> str:
         template = [message.content for message in self._template.format_messages(context_str="", query_str="")]
-        return fingerprint(self._options, evidence.trail.stages, template=template)
+        llm = self._llm if evidence else self._chosen_llm
+        model = [type(llm).__qualname__, *(getattr(llm, name, None) for name in ("model", "temperature"))]
+        return fingerprint(self._options, evidence.trail.stages, template=template, model=model)
 
 
 def _bundle(query: str | QueryBundle) -> QueryBundle:

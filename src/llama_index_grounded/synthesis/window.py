@@ -90,7 +90,6 @@ class Window:
     """Starts of shapes, each interrupted by the next, that go on if what interrupts them is removed."""
     _sent: int = 0
     _gone: int = 0
-    _trimmed: bool = False
 
     def mark(self, index: int) -> int:
         """Return the mark of an index at or ahead of the scan."""
@@ -139,7 +138,8 @@ class Window:
 
     def only_blank_before(self, at: int) -> bool:
         """Return whether `at` is the start of the answer, white space apart."""
-        return not self._trimmed and at <= LIMIT and not self.text[:at].strip()
+        # Once text was trimmed, the scan is never as near to the start of what is left.
+        return at <= LIMIT and not self.text[:at].strip()
 
     def remove(self, start: int, stop: int, *, instead: str) -> None:
         """Put `instead` in place of text that is not certain yet."""
@@ -156,5 +156,4 @@ class Window:
             self.pos, self.done, self._sent = self.pos - spare, self.done - spare, self._sent - spare
             self.begun = [start - spare for start in self.begun]
             self._gone += spare
-            self._trimmed = True
         return taken

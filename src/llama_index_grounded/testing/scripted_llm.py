@@ -147,7 +147,9 @@ class ScriptedLLM(CustomLLM):
     @llm_completion_callback()
     def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:  # noqa: FBT001, FBT002 - LlamaIndex's signature
         """Play the next reply."""
-        return CompletionResponse(text=self._next(prompt), raw={"usage": self.usage} if self.usage else {})
+        reply = self._next(prompt)
+        time.sleep(self.delay)
+        return CompletionResponse(text=reply, raw={"usage": self.usage} if self.usage else {})
 
     @llm_completion_callback()
     def stream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponseGen:  # noqa: FBT001, FBT002 - LlamaIndex's signature
