@@ -247,6 +247,22 @@ class Kind(str, enum.Enum):
     manual = "the manual"
 
 
+class Version(enum.Enum):
+    """An enumeration that is no text itself."""
+
+    second = 2.5
+
+
+class Shouting(str):
+    """Text that prints otherwise than it is."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        """Shout."""
+        return self.upper()
+
+
 class Level(enum.IntEnum):
     """A number with a name."""
 
@@ -264,6 +280,8 @@ class Level(enum.IntEnum):
         (Path("a/b.md"), "a/b.md"),
         (Kind.manual, "the manual"),
         (Level.two, "2"),
+        (Version.second, "2.5"),
+        (Shouting("quiet"), "quiet"),
         (np.int64(3), "3"),
         (np.float32(0.5), "0.5"),
         (np.bool_(True), None),

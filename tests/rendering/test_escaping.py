@@ -136,6 +136,13 @@ def test_an_attribute_stays_within_its_quotes(text: str) -> None:
     assert value == clean(value)
 
 
+@pytest.mark.parametrize("text", ["e\u0301", "<\u0338", "I\u0307"])
+def test_an_attribute_is_composed(text: str) -> None:
+    """Titles of one look are one text to the model, however they were typed."""
+    assert escape_attribute(text) == unicodedata.normalize("NFC", text)
+    assert len(escape_attribute(text)) == 1
+
+
 @given(texts())
 def test_an_attribute_can_be_read_back_as_html(text: str) -> None:
     """HTML's own rules turn a value back into the composed text with single spaces."""

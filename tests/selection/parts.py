@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import pickle
 import zlib
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 from llama_index_grounded.evidence import included_text, strip
+from llama_index_grounded.rendering import XmlRenderer
 from llama_index_grounded.selection import Outcome, Stage
 from llama_index_grounded.selection.carrier import Evidence
+from llama_index_grounded.selection.trail import collect
 from llama_index_grounded.testing import make_nodes
+from llama_index_grounded.tokens import TokenCounter
 
 T = TypeVar("T")
 
@@ -87,6 +91,45 @@ class WordEmbedding(BaseEmbedding):
 
     async def _aget_query_embedding(self, query: str) -> list[float]:
         return self._embed(query)
+
+
+async def in_span(work: Coroutine[Any, Any, T]) -> T:
+    """Run work inside of a span, as every LlamaIndex engine does."""
+
+    async def engine() -> T:
+        return await work
+
+    return await get_dispatcher().span(engine)()
+
+
+def run(
+    stages: Sequence[BaseNodePostprocessor], nodes: list[NodeWithScore], bundle: QueryBundle | None = None
+) -> Evidence:
+    """Run a chain as LlamaIndex's engines do, and take the result as the synthesizer does."""
+    bundle = QueryBundle("How many days?") if bundle is None else bundle
+    for stage in stages:
+        nodes = stage.postprocess_nodes(nodes, query_bundle=bundle)
+    return collect(nodes, bundle)
+
+
+async def run_async(
+    stages: Sequence[BaseNodePostprocessor], nodes: list[NodeWithScore], bundle: QueryBundle | None = None
+) -> Evidence:
+    """Run a chain as LlamaIndex's engines do in async."""
+    bundle = QueryBundle("How many days?") if bundle is None else bundle
+    for stage in stages:
+        nodes = await stage.apostprocess_nodes(nodes, query_bundle=bundle)
+    return collect(nodes, bundle)
+
+
+def decided(evidence: Evidence) -> list[tuple[str, str, str]]:
+    """Return action, reason and node of what was decided on the way, moves left out."""
+    return [(d.action, d.reason, d.node_id) for d in evidence.trail.decisions if d.action != "moved"]
+
+
+def room_for(*texts: str, **metadata: Any) -> int:
+    """Count what these texts take as sources."""
+    return TokenCounter().count(XmlRenderer().render(make_nodes(texts, metadata=metadata)).text)
 
 
 class Foreign(BaseNodePostprocessor):

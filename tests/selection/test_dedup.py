@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from llama_index.core.schema import ImageNode, NodeWithScore, TextNode
+from llama_index.core.schema import ImageNode, NodeWithScore
 from pydantic import ValidationError
 
 from llama_index_grounded.evidence import MetadataKeys, identity, included_text
@@ -102,33 +102,6 @@ def test_chunk_level_never_touches_paragraphs(nodes: list[NodeWithScore]) -> Non
     assert set(seen(kept)) <= set(seen(nodes))
 
 
-@given(
-    windows=st.lists(st.tuples(st.integers(0, 7), st.integers(1, 4)), min_size=1, max_size=6),
-    level=st.sampled_from(["paragraph", "chunk"]),
-)
-def test_by_position_no_character_of_the_document_is_lost(windows: list[tuple[int, int]], level: Any) -> None:
-    """Chunks that are windows into one document still cover together what they covered before."""
-    paragraphs = [A, A, "Short.", B, A, "- one\n- two", B, C]
-    document = "\n\n".join(paragraphs)
-    starts = [document.index(p, sum(len(q) + 2 for q in paragraphs[:at])) for at, p in enumerate(paragraphs)]
-    spans = [(starts[at], starts[last := min(at + n, 8) - 1] + len(paragraphs[last])) for at, n in windows]
-    nodes = [windowed(document, *span, f"n{at}") for at, span in enumerate(spans)]
-    kept = ScopedDedup(match="position", level=level).select(nodes).nodes
-    left = "\n\n".join(bodies(kept)).split("\n\n")
-    covered = {at for at, n in windows for at in range(at, min(at + n, 8))}
-    assert sorted(set(left)) == sorted({paragraphs[at] for at in covered})
-    if level == "paragraph":
-        assert sorted(left) == sorted(paragraphs[at] for at in covered)
-
-
-def windowed(document: str, start: int, end: int, id_: str) -> NodeWithScore:
-    """Cut a chunk out of a document, as a LlamaIndex splitter does."""
-    node = TextNode(
-        id_=id_, text=document[start:end], start_char_idx=start, end_char_idx=end, metadata={"document_id": "d"}
-    )
-    return NodeWithScore(node=node, score=0.5)
-
-
 @pytest.mark.parametrize("options", [{}, {"scope": "global"}, {"level": "chunk"}, {"match": "position"}], ids=str)
 def test_the_laws_of_a_rewrite(options: dict[str, Any]) -> None:
     """The stage keeps the laws of its kind in every mode."""
@@ -191,56 +164,6 @@ def test_a_copy_of_a_shortened_chunk_is_still_a_copy() -> None:
     assert dedup([A, f"{A}\n\n{table}", f"{A}\n\n{table}"]) == [A, table]
 
 
-# Frames
-
-
-@pytest.mark.parametrize(
-    "one, two",
-    [
-        (f"## Printed books\n\n{B}", f"## E-books\n\n{B}"),
-        (f"## C\n\n{B}", f"## C#\n\n{B}"),
-        (f"**Printed books**\n\n{B}", f"**E-books**\n\n{B}"),
-        (f"# Printed books\n\n## Note\n\n{B}", f"# E-books\n\n## Note\n\n{B}"),
-        (f"Printed books:\n\n{B}", f"E-books:\n\n{B}"),
-        (f"Printed books:\n\n{B}", B),
-        (f"E-books:\n\n{LEAD}\n\n{B}", f"{LEAD}\n\n{B}"),
-    ],
-)
-def test_another_heading_or_lead_in_makes_another_statement(one: str, two: str) -> None:
-    """A paragraph stays when its heading, a heading above that, or its lead-in line differs from its twin's."""
-    assert dedup([one, two]) == [one, two]
-
-
-def test_an_unknown_heading_does_not_count_as_different() -> None:
-    """A chunk that begins below its heading is compared with one that shows it; a stated heading is known."""
-    shown = f"## Printed books\n\n{B}"
-    assert dedup([shown, f"{B}\n\nKeep the receipt."]) == [shown, "Keep the receipt."]
-    stated = [{**HOME, "heading": "Printed books"}, {**HOME, "heading": "E-books"}]
-    assert dedup([B, f"{B}\n\nKeep the receipt."], stated) == [B, f"{B}\n\nKeep the receipt."]
-
-
-def test_a_line_that_leads_in_what_stays_is_kept() -> None:
-    """A repeated "The following are excluded:" stays while its list does."""
-    second = f"{LEAD}\n\n- opened games"
-    assert dedup([f"{LEAD}\n\n- sealed music", second])[1] == second
-    chained = f"{LEAD}\n\nE-books:\n\n- opened games"
-    assert dedup([f"{LEAD}\n\n- sealed music", chained])[1] == chained
-
-
-def test_headings_and_lead_ins_do_not_stay_alone() -> None:
-    """What only framed removed text goes with it, and a chunk of bare headings is dropped, naming its twin."""
-    first = f"# Help\n\nE-books:\n\n{B}"
-    assert dedup([f"{first}\n\n{C}", f"{first}\n\n## Damage\n\nCall us."]) == [
-        f"{first}\n\n{C}",
-        "# Help\n\n## Damage\n\nCall us.",
-    ]
-    selection = ScopedDedup().select(make_nodes([f"{first}\n\n{C}", first], metadata=HOME))
-    assert ids(selection.nodes) == ["n0"]
-    assert [(d.action, d.reason, d.node_id, d.twin) for d in selection.decisions] == [
-        ("dropped", "duplicate", "n1", "n0")
-    ]
-
-
 # Scopes and identities
 
 
@@ -300,33 +223,6 @@ def test_nodes_without_text_are_left_alone() -> None:
     """Images and blank nodes are neither twins of each other nor lost here."""
     nodes = [NodeWithScore(node=ImageNode(id_=name, text="", metadata=dict(HOME))) for name in "ab"]
     assert ids(ScopedDedup(scope="global").postprocess_nodes(nodes)) == ["a", "b"]
-
-
-# Position
-
-
-def test_by_position_a_repeated_warning_stays() -> None:
-    """Equal text at two places of a document is said twice on purpose; the same place is not."""
-    document = f"{A}\n\n{B}\n\n{A}\n\n{C}"
-    second = document.index(A, 10)
-    nodes = [windowed(document, 0, second - 2, "n0"), windowed(document, second, len(document), "n1")]
-    assert bodies(ScopedDedup(match="position").postprocess_nodes(nodes)) == [f"{A}\n\n{B}", f"{A}\n\n{C}"]
-    assert bodies(ScopedDedup().postprocess_nodes(nodes)) == [f"{A}\n\n{B}", C]
-
-
-def test_by_position_a_half_repeated_paragraph_stays_whole() -> None:
-    """A paragraph of which another chunk has a part only is not cut."""
-    document = f"{A} {B}\n\n{C}"
-    nodes = [windowed(document, 0, len(A), "n0"), windowed(document, 0, len(document), "n1")]
-    assert bodies(ScopedDedup(match="position").postprocess_nodes(nodes)) == [A, document]
-
-
-def test_by_position_a_wrong_range_removes_nothing() -> None:
-    """A range that is not that of the text, or that points to other text, is not trusted."""
-    nodes = [windowed(A, 0, len(A), "n0"), windowed(A, 0, len(A), "n1"), windowed(B, 0, len(B), "n2")]
-    nodes[1].node.set_content(f"{A} And more.")
-    nodes += make_nodes([A], ids=["n3"], metadata={"document_id": "d"})
-    assert ids(ScopedDedup(match="position").postprocess_nodes(nodes)) == ["n0", "n1", "n2", "n3"]
 
 
 # Reports and options

@@ -6,7 +6,8 @@ import dataclasses
 
 import pytest
 
-from llama_index_grounded.synthesis.cleaner import AnswerCleaner, clean_answer, unescape
+from llama_index_grounded.rendering import unescape
+from llama_index_grounded.synthesis.cleaner import AnswerCleaner, clean_answer
 
 KEYS = ["S1", "S2", "S3", "S4"]
 
@@ -170,6 +171,7 @@ class TestEscapes:
             ("&amp;amp;lt;", "&amp;lt;"),
             ("&amp;", "&amp;"),
             ("a && b &gt; c &amp;&lt;", "a && b &gt; c &amp;<"),
+            ("&amp;ltx &amp;l", "&amp;ltx &amp;l"),
             ("&amp;amp; &am &", "&amp;amp; &am &"),
             ("&LT; &#60;", "&LT; &#60;"),
         ],

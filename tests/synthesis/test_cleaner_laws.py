@@ -9,7 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from llama_index_grounded.synthesis.cleaner import AnswerCleaner, Cleaned, clean_answer, unescape
+from llama_index_grounded.rendering import unescape
+from llama_index_grounded.synthesis.cleaner import AnswerCleaner, Cleaned, clean_answer
 from llama_index_grounded.synthesis.window import LIMIT
 from tests.synthesis.cleaner_cases import ESCAPES, KEYS, MARKDOWN, MARKERS, TAGS, clean_in_pieces, mixtures
 
@@ -48,6 +49,7 @@ AN_UNKNOWN_MARKER = re.compile(r"\[\s*S[4-9]\s*\]|【\s*S[4-9]\s*】|［\s*S[4-9
 @example("a [", [1], True)
 @example("$$[S8]\\$$]", list(range(10)), True)
 @example("<source\tS9\n=]", list(range(14)), True)
+@example("&lt;source&gt;", [], True)
 @example("```bash\nls\n```\nx [S1]", list(range(21)), True)
 def test_cuts_do_not_matter(text: str, cuts: list[int], inline: bool) -> None:
     """Text, keys and unknown ids are the same for the whole answer, for single characters and for any pieces."""

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from llama_index_grounded.synthesis.cleaner import clean_answer
 
@@ -12,6 +16,7 @@ OPAQUE = [
     "`arr[S9]`",
     "``a ` [S9]``",
     "`a\n[S9]`",
+    "``a `[S9]` b `[S9]` c",
     "```bash\nls [S9]\n```",
     "```py [S9]\n[S9]\n\n[S9]\n```",
     "   ```\n[S9]\n   ```",
@@ -49,6 +54,12 @@ def test_untouched_at_the_end(text: str) -> None:
     """It is the same where the answer ends with it."""
     cleaned = clean_answer(text, KEYS, inline_citations=False)
     assert (cleaned.text, cleaned.keys, cleaned.unknown) == (text, (), ())
+
+
+@pytest.mark.parametrize("text", [text for text in OPAQUE if "\n" not in text])
+def test_behind_on_the_line(text: str) -> None:
+    """Behind its end on the same line a marker is one again."""
+    assert clean_answer(f"{text} holds [S1] [S8]", KEYS).text == f"{text} holds [S1]"
 
 
 @pytest.mark.parametrize("text", ["```\n[S9]", "```py [S9]", "~~~~\n[S9]\n~~~\n[S9]"])
@@ -108,3 +119,26 @@ def test_removal_does_not_make_an_autolink() -> None:
     """What a removal leaves behind ``<https://…`` does not become a part of it."""
     assert clean_answer("<https://x [S9]>", KEYS).text == "<https://x >"
     assert clean_answer("<https://x <source>y [S9]>", KEYS).text == "<https://x y>"
+
+
+def without_markers_outside_code(text: str) -> str:
+    """Take the markers out of a text with no other Markdown than inline code, the slow and plain way."""
+    out, at = "", 0
+    while at < len(text):
+        run = re.match(r"`+", text[at:])
+        if run is None:
+            out, at = out + text[at], at + 1
+            continue
+        block = re.split(r"\n\n", text[at + run.end() :])[0]
+        close = re.search(rf"(?<!`){run[0]}(?!`)", block)
+        size = run.end() + (close.end() if close else 0)
+        # What is code is marked, so that the markers in it are not seen below.
+        out, at = out + text[at : at + size].replace("[", "\0"), at + size
+    return out.replace("[S9]", "").replace("\0", "[")
+
+
+@given(st.lists(st.sampled_from(["`", "``", "```", "````", "x[S9]x", " x ", "x\n\nx"]), max_size=30))
+def test_inline_code(fragments: list[str]) -> None:
+    """Markers go exactly where a plain search for closing backticks says that there is no code."""
+    text = f"x{''.join(fragments)}"
+    assert clean_answer(text, KEYS).text == without_markers_outside_code(text)
