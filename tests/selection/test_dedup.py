@@ -13,7 +13,7 @@ from llama_index.core.schema import ImageNode, NodeWithScore
 from pydantic import ValidationError
 
 from llama_index_grounded.evidence import MetadataKeys, identity, included_text
-from llama_index_grounded.selection import ScopedDedup
+from llama_index_grounded.selection import AttentionReorder, ScopedDedup
 from llama_index_grounded.selection.paragraphs import fold, split_blocks
 from llama_index_grounded.testing import check_postprocessor, make_nodes
 from tests.selection.parts import LONG, bodies, ids, node_lists, seen
@@ -139,6 +139,9 @@ def test_short_paragraphs_stay_unless_the_whole_chunk_repeats() -> None:
         f"Keep the receipt.\n\n{B}",
     ]
     assert dedup(["Keep the receipt.", "Keep  the receipt."]) == ["Keep the receipt."]
+    seven, eight = "one two three four five six seven", "one two three four five six seven eight"
+    assert dedup([seven, f"{seven}\n\nNew."]) == [seven, f"{seven}\n\nNew."]
+    assert dedup([eight, f"{eight}\n\nNew."]) == [eight, "New."]
 
 
 def test_a_repeated_footer_stands_once() -> None:
@@ -203,6 +206,7 @@ def test_of_two_copies_the_best_score_stays_at_the_best_rank(scores: list[float 
     nodes = make_nodes([A, B, A], scores=[scores[0], 0.5, scores[1]], ids=["a", "b", "a"], metadata=HOME)
     selection = ScopedDedup().select(nodes)
     assert [(scored.node.node_id, scored.score) for scored in selection.nodes] == [("a", 0.8), ("b", 0.5)]
+    assert ids(AttentionReorder(placement="start").postprocess_nodes(selection.nodes)) == ["a", "b"]
     (decision,) = selection.decisions
     assert (decision.action, decision.reason, decision.node_id, decision.twin) == (
         "dropped",

@@ -90,6 +90,9 @@ def test_what_a_stage_drops_silently_is_reported() -> None:
     selection = Silent(keep=[0, 1]).select(nodes)
     assert [(d.action, d.reason, d.node_id) for d in selection.decisions] == [("dropped", "unreported", "y")]
     assert len(Silent(keep=[]).select(nodes).decisions) == 3
+    bundle = QueryBundle("q")
+    doubled = [*Silent(keep=[0]).postprocess_nodes(nodes, bundle)] * 2
+    assert [d.node_id for d in Silent(keep=[0]).select(doubled, bundle).decisions] == ["x"]
 
 
 def test_a_stage_can_not_invent_nodes() -> None:

@@ -116,6 +116,16 @@ def test_a_refusal_passes_through_the_rest_of_the_chain() -> None:
     assert [reason for _, reason, _ in reasons(evidence.trail.decisions)] == ["low_score"] * 3
 
 
+def test_a_node_of_another_query_is_a_new_one() -> None:
+    """Nodes that come from elsewhere with a stamp of their own are not taken for those of this query."""
+    bundle = QueryBundle("q")
+    ours = ScopedDedup().postprocess_nodes(make_nodes([A, B]), bundle)
+    theirs = ScopedDedup().postprocess_nodes(make_nodes([C], ids=["theirs"]), QueryBundle("other"))
+    evidence = run([AttentionReorder(placement="start")], [*theirs, ours[1]], bundle)
+    assert ids(evidence) == ["theirs", "n1"]
+    assert reasons(evidence.trail.decisions) == [(FOREIGN, "not_returned", "n0")]
+
+
 @given(nodes=node_lists(), cutoff=st.sampled_from([0.0, 0.3, 0.6]))
 def test_over_the_whole_chain_no_node_disappears_silently(nodes: list[NodeWithScore], cutoff: float) -> None:
     """Kept, dropped and refused nodes together are the nodes that came, restored ones counted once."""

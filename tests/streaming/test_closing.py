@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gc
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -204,15 +203,20 @@ async def test_a_cancelled_reader_stops_the_model() -> None:
     llm = slow()
     response = await astreamed(llm)
 
+    begun = asyncio.Event()
+
     async def read() -> None:
         async for _ in response.async_response_gen():
+            begun.set()
             await asyncio.sleep(0)
 
     reader = asyncio.create_task(read())
-    await asyncio.sleep(0.1)
+    await begun.wait()
+    await asyncio.sleep(0)
     reader.cancel()
     with pytest.raises(asyncio.CancelledError):
         await reader
+    await _turns()
     assert llm.closed == 1
     assert response.refusal is not None
     assert response.refusal.reason == "stream_closed"
@@ -239,20 +243,13 @@ def test_too_long_an_answer_stops_the_model() -> None:
     assert llm.closed == 1
 
 
-@contextlib.asynccontextmanager
-async def _reading(response: AsyncGroundedStreamingResponse) -> AsyncIterator[AsyncIterator[str]]:
-    async with contextlib.aclosing(response.async_response_gen()) as texts:
-        yield texts
-
-
 async def test_two_readers_share_one_model() -> None:
     """Two tasks that read one stream at once both get the whole text, from one call."""
     llm = ScriptedLLM([LONG], chunk_size=60, delay=0.005)
     response = await astreamed(llm)
 
     async def read() -> str:
-        async with _reading(response) as texts:
-            return "".join([text async for text in texts])
+        return "".join([text async for text in response.async_response_gen()])
 
     first, second = await asyncio.gather(read(), read())
     assert first == second == response.grounded.answer

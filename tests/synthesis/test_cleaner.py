@@ -122,6 +122,10 @@ class TestMarkers:
         assert cleaned.text == "a, b c."
         assert (cleaned.keys, cleaned.unknown) == (("S1", "S2", "S3"), ("S9",))
 
+    def test_a_run_of_blanks(self) -> None:
+        """All blanks in front of a marker that goes, go with it."""
+        assert text_of(f"x{' ' * 40}[S9].") == "x."
+
     def test_right_to_left(self) -> None:
         """Markers behind Arabic punctuation are read as any other."""
         cleaned = clean_answer("هل يمكن ذلك؟ [S1، S9]", KEYS)

@@ -117,10 +117,12 @@ def test_unescape_inverts_the_prompt(text: str) -> None:
     assert unescape(escaped) == text
 
 
-@given(mixtures([item for item in ESCAPES if "source" not in item], ["x", " ", "amp"]), cuts)
+@given(mixtures([item for item in ESCAPES if "source" not in item], ["x", " ", "amp", "lt"]), cuts)
+@example("&amp;ltx", [5])
 def test_unescape_is_incremental(text: str, cuts: list[int]) -> None:
     """Pieces of an answer are unescaped as the whole is."""
     assert clean_in_pieces(text, [cut for cut in cuts if cut < len(text)]).text == unescape(text)
+    assert clean_in_pieces(text, range(1, len(text))).text == unescape(text)
 
 
 @pytest.mark.parametrize(

@@ -97,6 +97,11 @@ def test_cut_at_the_start(tail: str) -> None:
     assert text_of(f"Books {tail}").startswith("Books ")
 
 
+def test_what_is_no_tail_is_read_as_text() -> None:
+    """A start that only looked like the tail of a tag is searched for markers."""
+    assert text_of('id="[S9]"<b>x</b>') == 'id=""<b>x</b>'
+
+
 @pytest.mark.parametrize(
     "text, left",
     [
@@ -147,6 +152,15 @@ def test_code(text: str, left: str) -> None:
 def test_removal_does_not_join_code() -> None:
     """Where two code spans would grow together, one space stays."""
     assert text_of("`a`<source>`b`[S9]`c`") == "`a` `b` `c`"
+
+
+@pytest.mark.parametrize("size", range(6000, 11_000, 500))
+def test_pieces_join_late_in_a_long_answer(size: int) -> None:
+    """What was shown long ago may be forgotten, what a removal joins may not."""
+    cleaner = AnswerCleaner(KEYS)
+    assert cleaner.feed("x" * size + "<sou<sou") == "x" * size
+    assert cleaner.feed("rce>rce>[S9]") + cleaner.finish() == ""
+    assert cleaner.unknown == ("S9",)
 
 
 def test_stream_waits_for_the_tag() -> None:

@@ -68,21 +68,15 @@ class TextLedger:
         return chunk.without(twins)
 
     def admit(self, scored: NodeWithScore, came: NodeWithScore) -> None:
-        """Note what the model will see.
-
-        The chunk counts as it came, too: what was taken out of it stands elsewhere, so a copy of it says nothing new.
-        """
+        """Note what the model will see."""
+        chunk = self._chunk_of(scored)
         scope = _scope_of(scored.node, self._scope)
-        chunks = [self._chunk_of(came)]
-        if scored is not came:
-            chunks.append(self._chunk_of(scored))
-        for chunk in chunks:
-            if chunk.first is not None:
-                self._chunks[scope, chunk.evidence].append(_Twin(scored.node.node_id, chunk.frames[chunk.first]))
-        for at, block in enumerate(chunks[-1].blocks):
+        twins = [_Twin(scored.node.node_id, frame) for frame in chunk.frames]
+        if chunk.first is not None:
+            self._chunks[scope, chunk.evidence].append(twins[chunk.first])
+        for block, folded, twin in zip(chunk.blocks, chunk.folded, twins, strict=True):
             if block.kind == "prose":
-                twin = _Twin(scored.node.node_id, chunks[-1].frames[at])
-                self._paragraphs[scope, chunks[-1].folded[at]].append(twin)
+                self._paragraphs[scope, folded].append(twin)
 
     def _chunk_of(self, scored: NodeWithScore) -> Chunk:
         """Split a node once, though it is trimmed first and then admitted."""
