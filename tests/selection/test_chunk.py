@@ -61,6 +61,8 @@ def test_headings_and_lead_ins_do_not_stay_alone() -> None:
         f"{first}\n\n{C}",
         "# Help\n\n## Damage\n\nCall us.",
     ]
+    sisters = f"## Returns\n\n{B}\n\n## Damage\n\nCall us."
+    assert dedup([f"## Returns\n\n{B}", sisters])[1] == "## Damage\n\nCall us."
     selection = ScopedDedup().select(make_nodes([f"{first}\n\n{C}", first], metadata=HOME))
     assert ids(selection.nodes) == ["n0"]
     assert [(d.action, d.reason, d.node_id, d.twin) for d in selection.decisions] == [

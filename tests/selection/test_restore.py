@@ -95,6 +95,15 @@ def test_two_dedups_give_back_what_both_took() -> None:
     assert bodies(run(stages, nodes)) == [f"{A}\n\nOne.", f"{C}\n\nTwo."]
 
 
+def test_two_budgets_in_a_row_each_take_back_their_own() -> None:
+    """What the first budget rejected stays unseen for the second, which gives back what its own rejection took."""
+    third = f"{C}\n\n{B}\n\nShort."
+    nodes = make_nodes([BIG, f"{C}\n\n" + "word " * 60, third], metadata=HOME)
+    first, second = TokenBudget(max_tokens=190), TokenBudget(max_tokens=room_for(third, **HOME))
+    assert bodies(run([ScopedDedup(), first], nodes))[1:] == [f"{B}\n\nShort."]
+    assert bodies(run([ScopedDedup(), first, second], nodes)) == [third]
+
+
 @pytest.mark.parametrize("order", [[0, 1], [1, 0]], ids=str)
 def test_a_reranker_in_between_may_turn_the_order(order: list[int]) -> None:
     """A paragraph comes back from a rejected node also when a reranker put that node last."""

@@ -15,7 +15,7 @@ from llama_index_grounded.evidence import included_text
 from llama_index_grounded.rendering import XmlRenderer
 from llama_index_grounded.schema import Decision
 from llama_index_grounded.selection.allowance import Allowance, PromptPlanner, safety_margin
-from llama_index_grounded.selection.carrier import Evidence, rank_of, slot_of
+from llama_index_grounded.selection.carrier import Evidence, Removal, rank_of, slot_of
 from llama_index_grounded.selection.packing import OnOversize, Pack, Packer
 from llama_index_grounded.selection.restore import fresh_ledgers, unreduced, worth_a_replay
 from llama_index_grounded.selection.stage import Kind, Outcome, Stage
@@ -125,7 +125,12 @@ class TokenBudget(Stage):
         pack = packer.pack(sorted(nodes, key=rank_of))
         if worth_a_replay(nodes.trail, pack):
             pack = packer.pack(unreduced(nodes), fresh_ledgers(nodes.trail))
-        return Outcome(_in_order(nodes, pack), self._report(nodes, pack), sizes=packer.sizes)
+        removals = [
+            Removal(admission.came, included_text(admission.scored.node), admission.twins)
+            for admission in pack.admitted
+            if admission.scored is not admission.came
+        ]
+        return Outcome(_in_order(nodes, pack), self._report(nodes, pack), removals, packer.sizes)
 
     def _refused(self, nodes: Evidence, full: Allowance) -> list[Decision]:
         needed = full.limit - full.left(1)
@@ -179,14 +184,15 @@ class TokenBudget(Stage):
             for gone in pack.rejected
             if slot_of(gone.scored) in came
         ]
-        for scored, twin in pack.admitted:
+        for admission in pack.admitted:
+            scored = admission.scored
             text, before = included_text(scored.node), came.get(slot_of(scored), "")
-            if len(text) < len(before):
-                value = len(before) - len(text)
-                decisions.append(self.decision(scored, "shortened", "duplicate", value=value, twin=twin))
+            grown = len(text) - len(before)
+            if grown < 0:
+                twin = next(iter(admission.twins), None)
+                decisions.append(self.decision(scored, "shortened", "duplicate", value=-grown, twin=twin))
             elif text != before:
-                value = len(text) - len(before)
-                decisions.append(self.decision(scored, "restored", "twin_rejected", value=value))
+                decisions.append(self.decision(scored, "restored", "twin_rejected", value=grown))
         return decisions
 
 
@@ -205,7 +211,7 @@ class _Link:
 
 def _in_order(nodes: Evidence, pack: Pack) -> list[NodeWithScore]:
     """Keep the incoming order; nodes that came back take the place of their rank."""
-    admitted = [scored for scored, _ in pack.admitted]
+    admitted = [admission.scored for admission in pack.admitted]
     ranks = [rank_of(scored) for scored in nodes]
     if ranks == sorted(ranks):
         return sorted(admitted, key=rank_of)

@@ -16,7 +16,7 @@ from llama_index_grounded.selection.remover import Ledger
 from llama_index_grounded.selection.restore import trim_by_all
 from llama_index_grounded.tokens import TokenCounter
 
-__all__ = ["OnOversize", "Pack", "Packer", "Rejection"]
+__all__ = ["Admission", "OnOversize", "Pack", "Packer", "Rejection"]
 
 OnOversize = Literal["skip", "stop"]
 
@@ -38,11 +38,22 @@ class Rejection:
     """True where no node behind it was admitted either."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admission:
+    """A node that was admitted."""
+
+    scored: NodeWithScore
+    came: NodeWithScore
+    """The candidate, before it was trimmed; the same node where nothing was cut."""
+    twins: tuple[str, ...]
+    """Ids of the admitted nodes that hold what was cut."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """What was admitted, each with the id of a node that holds what was cut from it, and what was not."""
+    """What was admitted and what was not, both in rank order."""
 
-    admitted: list[tuple[NodeWithScore, str | None]] = field(default_factory=list[tuple[NodeWithScore, "str | None"]])
+    admitted: list[Admission] = field(default_factory=list[Admission])
     rejected: list[Rejection] = field(default_factory=list[Rejection])
 
 
@@ -68,10 +79,10 @@ class Packer:
         used, stopped = 0, False
         for candidate in candidates:
             cut = trim_by_all(candidate, ledgers)
-            twin = next(iter(cut.twins), None)
+            twins = tuple(cut.twins)
             if cut.after is None:
                 repeated = sum(cut.twins.values())
-                pack.rejected.append(Rejection(scored=candidate, reason="duplicate", value=repeated, twin=twin))
+                pack.rejected.append(Rejection(scored=candidate, reason="duplicate", value=repeated, twin=twins[0]))
                 continue
             rejection, size = self._judge(cut.after, len(pack.admitted), used, stopped=stopped)
             if rejection is not None:
@@ -79,7 +90,7 @@ class Packer:
                 stopped = stopped or rejection.final
                 continue
             used += size
-            pack.admitted.append((cut.after, twin))
+            pack.admitted.append(Admission(scored=cut.after, came=candidate, twins=twins))
             for ledger in ledgers:
                 ledger.admit(cut.after, candidate)
         return pack

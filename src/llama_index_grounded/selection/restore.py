@@ -27,7 +27,7 @@ def worth_a_replay(trail: Trail, pack: Pack) -> bool:
     rejected: dict[str, bool] = {}
     for gone in pack.rejected:
         rejected[gone.scored.node.node_id] = gone.final and rejected.get(gone.scored.node.node_id, True)
-    admitted = {slot_of(scored) for scored, _ in pack.admitted}
+    admitted = {slot_of(admission.scored) for admission in pack.admitted}
     return any(
         twin in rejected and (slot_of(removal.before) in admitted or not rejected[twin])
         for removal in trail.removals
