@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import copy
-import functools
 import os
 import pickle
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-import llama_index.core
 import pytest
 import tiktoken
 import tiktoken.registry
 from hypothesis import given
 from hypothesis import strategies as st
-from llama_index.core import Settings, set_global_tokenizer
-from llama_index.core.utils import get_tokenizer
 from pydantic import ValidationError
 
 from llama_index_grounded import tokens
@@ -50,12 +46,6 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
     monkeypatch.setattr(tiktoken.registry, "ENCODINGS", {})
     tokens._load.cache_clear()
-
-
-@pytest.fixture(autouse=True)
-def no_global_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Begin and end without a tokenizer in LlamaIndex's settings."""
-    monkeypatch.setattr(llama_index.core, "global_tokenizer", None)
 
 
 @pytest.mark.parametrize("name", ENCODINGS)
@@ -201,67 +191,6 @@ def test_a_tokenizer_must_return_its_tokens(counted: object) -> None:
     """A mapping, a number or an iterator is no sequence of tokens: counting it would be wrong without a word."""
     with pytest.raises(ConfigurationError, match="sequence of tokens"):
         TokenCounter(tokenizer=lambda _: counted).count("a text")
-
-
-def test_without_a_setting_the_default_is_o200k() -> None:
-    """Nobody chose a tokenizer: o200k_base counts."""
-    assert TokenCounter.default() == TokenCounter(encoding="o200k_base")
-
-
-def test_the_default_of_core_is_no_choice() -> None:
-    """The tokenizer that llama-index-core sets by itself on first use is not mistaken for the user's."""
-    get_tokenizer()
-    assert llama_index.core.global_tokenizer is not None
-    assert TokenCounter.default() == TokenCounter()
-
-
-@pytest.mark.parametrize("set_it", [set_global_tokenizer, lambda chosen: setattr(Settings, "tokenizer", chosen)])
-def test_the_tokenizer_of_the_settings_counts(set_it: Callable[[Any], None]) -> None:
-    """A callable that the user set, in either way, is the default."""
-    set_it(str.split)
-    assert TokenCounter.default().count("three short words") == 3
-
-
-@pytest.mark.parametrize("name", ENCODINGS)
-def test_an_encoding_of_the_settings_is_known_by_its_name(name: str) -> None:
-    """A tiktoken encoding that the user set counts special tokens as plain text, and can be written to JSON."""
-    set_global_tokenizer(encoding(name).encode)
-    counter = TokenCounter.default()
-    assert counter.encoding == name
-    assert counter.count("<|endoftext|>") == len(encoding(name).encode_ordinary("<|endoftext|>"))
-    assert TokenCounter.model_validate_json(counter.model_dump_json()) == counter
-
-
-def test_a_partial_of_an_encoding_is_a_choice() -> None:
-    """Only core's own form of its default counts as no choice."""
-    set_global_tokenizer(functools.partial(encoding("cl100k_base").encode, disallowed_special=()))
-    assert TokenCounter.default() == TokenCounter(encoding="cl100k_base")
-
-
-def test_an_encoding_of_the_users_own() -> None:
-    """An encoding that tiktoken does not know by name counts as plain text too."""
-    base = encoding("cl100k_base")
-    own = tiktoken.Encoding(
-        "own", pat_str=base._pat_str, mergeable_ranks=base._mergeable_ranks, special_tokens={"<|x|>": 100_300}
-    )
-    set_global_tokenizer(own.encode)
-    assert TokenCounter.default().count("<|x|>") == base_count("<|x|>")
-
-
-def base_count(text: str) -> int:
-    """Count with cl100k_base."""
-    return TokenCounter(encoding="cl100k_base").count(text)
-
-
-def test_an_object_with_encode_is_a_tokenizer() -> None:
-    """What has an ``encode`` method can be set in LlamaIndex and then counts."""
-
-    class Words:
-        def encode(self, text: str, *_: object, **__: object) -> list[Any]:
-            return text.split()
-
-    set_global_tokenizer(Words())
-    assert TokenCounter.default().count("two words") == 2
 
 
 @given(texts())
