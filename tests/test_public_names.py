@@ -14,7 +14,7 @@ NAMES = {
         *("field", "field_for_llm", "identity", "identity_under", "included_text"),
         *("mark_of", "stamp", "stamp_of", "strip", "with_stamp", "with_text"),
     },
-    "rendering": {"Removed", "Rendering", "Renderer", "XmlRenderer", "clean", "escape", "slug", "unescape"},
+    "rendering": {"Removed", "Rendered", "Renderer", "XmlRenderer", "clean", "escape", "slug", "unescape"},
     "schema": {
         *("Action", "CheckResult", "Citation", "Conflict", "Decision", "GroundedResult", "Refusal", "RefusalReason"),
         *("ResultEvent", "SourceRef", "SourcesEvent", "Span", "StreamEvent", "TextEvent", "Usage", "Verdict"),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from llama_index.core.schema import BaseNode, NodeWithScore
 
 from llama_index_grounded.evidence import MetadataKeys, field, identity, included_text
-from llama_index_grounded.rendering import Renderer, Rendering, XmlRenderer, clean, escape, unescape
+from llama_index_grounded.rendering import Rendered, Renderer, XmlRenderer, clean, escape, unescape
 from llama_index_grounded.schema import Citation, Decision, GroundedResult, Refusal, SourceRef, Verdict
 from llama_index_grounded.tokens import TokenCounter
 
@@ -19,9 +19,9 @@ class PlainRenderer:
         """Render one source."""
         return f"<{key}>{escape(clean(included_text(node)))}</{key}>\n"
 
-    def render(self, nodes: Sequence[NodeWithScore]) -> Rendering:
+    def render(self, nodes: Sequence[NodeWithScore]) -> Rendered:
         """Render nodes."""
-        return Rendering(text="".join(self.block(each.node, "S1") for each in nodes), sources=())
+        return Rendered(text="".join(self.block(each.node, "S1") for each in nodes), sources=())
 
     def recover(self, text: str) -> list[tuple[str, str]]:
         """Find the blocks."""

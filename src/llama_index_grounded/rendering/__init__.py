@@ -1,8 +1,8 @@
 """One source as text, and back."""
 
 from llama_index_grounded.rendering.escaping import clean, escape, unescape
-from llama_index_grounded.rendering.renderer import Removed, Renderer, Rendering
+from llama_index_grounded.rendering.renderer import Removed, Rendered, Renderer
 from llama_index_grounded.rendering.slug import slug
 from llama_index_grounded.rendering.xml import XmlRenderer
 
-__all__ = ["Removed", "Renderer", "Rendering", "XmlRenderer", "clean", "escape", "slug", "unescape"]
+__all__ = ["Removed", "Rendered", "Renderer", "XmlRenderer", "clean", "escape", "slug", "unescape"]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from llama_index_grounded.tokens import TokenCounter
 
-__all__ = ["Removed", "Renderer", "Rendering", "key_at", "removed_from", "size_of", "source_of"]
+__all__ = ["Removed", "Rendered", "Renderer", "key_at", "removed_from", "size_of", "source_of"]
 
 _SAME_LENGTH_KEYS = 999
 
@@ -30,7 +30,7 @@ class Removed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rendering:
+class Rendered:
     """Sources as the model sees them."""
 
     text: str
@@ -49,7 +49,7 @@ class Renderer(Protocol):
         """Render one source. A block begins with ``<`` and ends with ``>`` and a line end, or is counted as such."""
         ...
 
-    def render(self, nodes: Sequence[NodeWithScore]) -> Rendering:
+    def render(self, nodes: Sequence[NodeWithScore]) -> Rendered:
         """Render nodes in the order given, keyed S1, S2, …."""
         ...
 

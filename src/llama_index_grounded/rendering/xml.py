@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, field_validator
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.evidence import field_for_llm, included_text
 from llama_index_grounded.rendering.escaping import clean, escape, escape_attribute, unescape
-from llama_index_grounded.rendering.renderer import Rendering, key_at, removed_from, source_of
+from llama_index_grounded.rendering.renderer import Rendered, key_at, removed_from, source_of
 
 if TYPE_CHECKING:
     from llama_index.core.schema import BaseNode, NodeWithScore
@@ -69,11 +69,11 @@ class XmlRenderer(BaseModel):
             shown.append(f' relevance="{score:.2f}"')
         return f'<source id="{key}"{"".join(shown)}>\n{escape(clean(included_text(node)))}\n</source>\n'
 
-    def render(self, nodes: Sequence[NodeWithScore]) -> Rendering:
+    def render(self, nodes: Sequence[NodeWithScore]) -> Rendered:
         """Render nodes in the order given, keyed S1, S2, …."""
         keyed = [(key_at(place), scored) for place, scored in enumerate(nodes)]
         removed = (removed_from(scored, key) for key, scored in keyed)
-        return Rendering(
+        return Rendered(
             text="".join(self.block(scored.node, key, scored.score) for key, scored in keyed),
             sources=tuple(source_of(scored, key) for key, scored in keyed),
             removed=tuple(record for record in removed if record),
