@@ -178,13 +178,15 @@ class Act(BaseNodePostprocessor):
             return [NodeWithScore(node=scored.node, score=0.99) for scored in nodes]
         if self.act == "halves":
             return nodes[: len(nodes) // 2]
-        if self.act == "refuses":
+        if self.act.startswith("refuses"):
             raise ConfigurationError("no")
         return nodes
 
     async def _apostprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
+        if self.act == "refuses in sync":
+            return nodes
         return nodes[:1] if self.act == "async differs" else self._postprocess_nodes(nodes, query_bundle)
 
 
@@ -227,6 +229,7 @@ def forgetful() -> Told:
         (lambda: StrictAct(act="halves"), "a second pass changes the result"),
         (lambda: StrictAct(act="async differs"), "async differs from sync"),
         (lambda: StrictAct(act="refuses"), "refused every case"),
+        (lambda: StrictAct(act="refuses in sync"), "async does not refuse what sync refuses"),
         (lambda: Act(act="nothing"), "an unknown option was accepted"),
         (lambda: Told(act="silent"), "dropped without a decision"),
         (lambda: Told(act="grows"), "a second pass changes the result"),

@@ -95,6 +95,16 @@ def test_two_dedups_give_back_what_both_took() -> None:
     assert bodies(run(stages, nodes)) == [f"{A}\n\nOne.", f"{C}\n\nTwo."]
 
 
+def test_a_replay_that_shortens_another_node_says_so() -> None:
+    """A reranker turned the order: a node gets a paragraph back, and its former holder is shortened, naming it."""
+    texts = [f"{A}\n\n{B}", f"{A}\n\nOne.", f"{C}\n\n" + "word " * 200, f"{C}\n\nTwo."]
+    stages = [ScopedDedup(), Foreign(act=backwards), TokenBudget(max_tokens=150)]
+    result = run(stages, make_nodes(texts, metadata=HOME))
+    assert bodies(result) == [f"{C}\n\nTwo.", f"{A}\n\nOne.", B]
+    shortened = [(d.node_id, d.twin, d.value) for d in result.trail.decisions if d.stage == "TokenBudget"]
+    assert ("n0", "n1", len(A) + 2) in shortened
+
+
 def test_two_budgets_in_a_row_each_take_back_their_own() -> None:
     """What the first budget rejected stays unseen for the second, which gives back what its own rejection took."""
     third = f"{C}\n\n{B}\n\nShort."
