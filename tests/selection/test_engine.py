@@ -19,7 +19,17 @@ from llama_index_grounded import CitingSynthesizer, GroundedResponse
 from llama_index_grounded.selection import AttentionReorder, ScopedDedup, ScoreGate, TokenBudget, default_postprocessors
 from llama_index_grounded.selection.trail import FOREIGN
 from llama_index_grounded.testing import ScriptedLLM, make_nodes
-from tests.selection.parts import Foreign, WordEmbedding, bodies, drop_all, ids, look_and_pass, redact_in_place, rewrap
+from tests.selection.parts import (
+    Foreign,
+    WordEmbedding,
+    bodies,
+    drop_all,
+    ids,
+    look_and_pass,
+    rebuild,
+    redact_in_place,
+    rewrap,
+)
 
 QUESTION = "What happens to remaining items when the shutdown deadline expires?"
 DEADLINE = "Remaining items are drained only while the shutdown deadline allows it."
@@ -144,6 +154,22 @@ def test_foreign_postprocessors_in_between(postprocessor: Any, packed: Any, late
     if packed is not None:
         assert ids(response.source_nodes) == packed
         assert decided(response)[2:] == later
+
+
+@pytest.mark.parametrize("in_async", [False, True])
+@pytest.mark.parametrize("last", [False, True])
+def test_a_postprocessor_that_rebuilds_every_node(last: bool, in_async: bool) -> None:
+    """A prompt compressor between our stages or after the last one loses our marks, and not the decisions."""
+    engine = between(Foreign(act=rebuild), Holds(NODES))
+    if last:
+        engine = RetrieverQueryEngine(
+            retriever=Holds(NODES),
+            node_postprocessors=[ScoreGate(min_score=0.1), ScopedDedup(), Foreign(act=rebuild)],
+            response_synthesizer=CitingSynthesizer(ScriptedLLM(replies=[REPLY])),
+        )
+    response = answer(engine, QUESTION, in_async=in_async)
+    assert response.answerable
+    assert decided(response)[:2] == OURS
 
 
 @pytest.mark.parametrize("in_async", [False, True])

@@ -21,6 +21,7 @@ from tests.selection.parts import (
     ForeignAsync,
     decided,
     drop_all,
+    in_span,
     rebuild,
     repickled,
     rewrap,
@@ -55,6 +56,31 @@ def test_a_reused_bundle_begins_anew() -> None:
         nodes = stage.postprocess_nodes(nodes, query_bundle=bundle)
     assert run(stages, repeating(), bundle).trail.decisions == first
     assert run(stages, [], bundle).trail.decisions == ()
+
+
+def test_a_bundle_that_everybody_uses_begins_anew_for_new_nodes() -> None:
+    """Stages by hand over one bundle, never answered: the next chain and the next answer know nothing of them."""
+    bundle = QueryBundle("q")
+    ScoreGate(min_score=0.95).postprocess_nodes(repeating(), bundle)
+    ScopedDedup().postprocess_nodes(repeating(), bundle)
+    assert collect(repeating(), bundle).trail.decisions == ()
+    assert decided(run([ScoreGate(min_score=0.1)], repeating(), bundle)) == [KEPT]
+
+
+def test_another_engine_that_finds_nothing_begins_anew() -> None:
+    """The span of an engine tells its query from an unanswered one of another engine, sync and async."""
+
+    async def both(empty: bool) -> Evidence:
+        bundle = QueryBundle("q")
+        nodes = await in_span(select(bundle))
+        assert len(nodes) == 3
+        return await in_span(run_async([ScoreGate(min_score=0.1)], [] if empty else repeating(), bundle))
+
+    async def select(bundle: QueryBundle) -> list[NodeWithScore]:
+        return await ScopedDedup().apostprocess_nodes(repeating(), bundle)
+
+    assert decided(asyncio.run(both(empty=True))) == []
+    assert decided(asyncio.run(both(empty=False))) == [KEPT]
 
 
 def test_the_bundle_is_left_as_it_was() -> None:
@@ -99,7 +125,7 @@ def test_fifty_concurrent_queries_do_not_mix(shared: bool) -> None:
         bundle = QueryBundle("q")
         bundles = [bundle if shared else QueryBundle("q") for _ in range(50)]
         inputs = [make_nodes([A, f"{A}\n\n{B}", C], ids=[f"{n}a", f"{n}b", f"{n}c"], metadata=HOME) for n in range(50)]
-        calls = (run_async(CHAINS[n % len(CHAINS)], inputs[n], bundles[n]) for n in range(50))
+        calls = (in_span(run_async(CHAINS[n % len(CHAINS)], inputs[n], bundles[n])) for n in range(50))
         return await asyncio.gather(*calls)
 
     for number, evidence in enumerate(asyncio.run(ask_all())):

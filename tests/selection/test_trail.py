@@ -25,6 +25,7 @@ from tests.selection.parts import (
     bodies,
     drop_all,
     ids,
+    in_span,
     look_and_pass,
     node_lists,
     rebuild,
@@ -96,8 +97,8 @@ def test_every_decision_arrives_past_a_foreign_postprocessor(
 
 
 def test_decisions_survive_new_nodes_of_the_same_texts() -> None:
-    """A compressor that rebuilds every node loses the nodes, not the decisions."""
-    evidence = run(chain(Foreign(act=rebuild)), repeating(), QueryBundle("q"))
+    """A compressor inside of an engine that rebuilds every node loses the nodes, not the decisions."""
+    evidence = asyncio.run(in_span(run_async(chain(Foreign(act=rebuild)), repeating())))
     assert bodies(evidence) == [A, B]
     assert reasons(evidence.trail.decisions)[:2] == [KEPT, CUT]
 

@@ -1,7 +1,7 @@
 """Where the trail of a query is kept while a foreign postprocessor has the nodes: on the query bundle.
 
-One bundle may serve several queries at a time. Stamped nodes name the run that they belong to; where none is left, the
-lane tells: the task or thread that works on the query.
+One bundle may serve several queries, one after the other or at a time. Stamped nodes name the run that they belong to;
+where none is left, the origin tells: the task or thread that works on the query, and the engine's span.
 """
 
 from __future__ import annotations
@@ -12,36 +12,60 @@ import weakref
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from llama_index.core.instrumentation.span import active_span_id
 
 if TYPE_CHECKING:
     from llama_index.core.schema import QueryBundle
 
     from llama_index_grounded.selection.trail import Trail
 
-__all__ = ["Mirror", "carried_lane"]
+__all__ = ["Entry", "Mirror", "calling_span", "carried_origin"]
 
 _ATTRIBUTE = "_llama_index_grounded"
 # A synthesizer of ours takes its trail away; the limit is for bundles that only others use up.
 _MOST_RUNS = 256
-_carried: ContextVar[object | None] = ContextVar("llama_index_grounded_lane", default=None)
+
+
+class _Origin(NamedTuple):
+    lane: object
+    """The task or thread."""
+    span: str | None
+    """LlamaIndex's name for the engine call that is running; None outside of any."""
+
+
+_carried: ContextVar[_Origin | None] = ContextVar("llama_index_grounded_origin", default=None)
 
 
 @contextmanager
-def carried_lane() -> Generator[None, None, None]:
-    """Let worker threads that are started inside count as the task that starts them."""
-    token = _carried.set(_lane())
+def carried_origin() -> Generator[None, None, None]:
+    """Let what runs inside, spans and worker threads included, count as called from here."""
+    token = _carried.set(_Origin(_lane(), active_span_id.get()))
     try:
         yield
     finally:
         _carried.reset(token)
 
 
+def calling_span() -> str | None:
+    """Return the span of the engine that calls a stage; None for a stage that is called by hand."""
+    return _origin().span
+
+
+class Entry(NamedTuple):
+    """How far a run has come, and where."""
+
+    lane: weakref.ref[object]
+    span: str | None
+    trail: Trail
+
+
 class Mirror:
     """The trails of the runs that use one query bundle. Copies and pickles of the bundle begin with an empty one."""
 
     def __init__(self) -> None:
-        self._entries: dict[int, tuple[weakref.ref[object], Trail]] = {}
+        self._entries: dict[int, Entry] = {}
 
     @classmethod
     def of(cls, bundle: QueryBundle) -> Mirror:
@@ -55,9 +79,10 @@ class Mirror:
         return Mirror, ()
 
     def keep(self, trail: Trail) -> None:
-        """Remember how far a run has come, and in which lane."""
+        """Remember how far a run has come."""
+        origin = _origin()
         self._entries.pop(trail.run, None)
-        self._entries[trail.run] = (weakref.ref(_lane()), trail)
+        self._entries[trail.run] = Entry(weakref.ref(origin.lane), origin.span, trail)
         for stale in list(self._entries)[:-_MOST_RUNS]:
             self._entries.pop(stale, None)
 
@@ -68,25 +93,26 @@ class Mirror:
     def trail_of(self, run: int) -> Trail | None:
         """Return the trail of a run."""
         entry = self._entries.get(run)
-        return None if entry is None else entry[1]
+        return None if entry is None else entry.trail
 
-    def here(self) -> Trail | None:
-        """Return the latest trail of this lane, else the only one there is if its lane has ended.
+    def here(self) -> Entry | None:
+        """Return the latest entry of this task or thread, else the only one there is if its own has ended.
 
-        Another lane that still runs may be another query, so its trail is never taken.
+        A task or thread that still runs may be another query, so its trail is never taken.
         """
         entries = list(self._entries.values())
-        lane = _lane()
-        own = [trail for owner, trail in entries if owner() is lane]
+        lane = _origin().lane
+        own = [entry for entry in entries if entry.lane() is lane]
         if own:
             return own[-1]
-        return entries[0][1] if len(entries) == 1 and _has_ended(entries[0][0]()) else None
+        return entries[0] if len(entries) == 1 and _has_ended(entries[0].lane()) else None
+
+
+def _origin() -> _Origin:
+    return _carried.get() or _Origin(_lane(), active_span_id.get())
 
 
 def _lane() -> object:
-    carried = _carried.get()
-    if carried is not None:
-        return carried
     try:
         task = asyncio.current_task()
     except RuntimeError:

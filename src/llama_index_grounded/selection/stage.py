@@ -19,7 +19,7 @@ from llama_index_grounded.events import SelectionEvent, emit
 from llama_index_grounded.evidence import DEFAULT_KEYS, MetadataKeys, identity, stamp_of
 from llama_index_grounded.schema import Action, Decision
 from llama_index_grounded.selection.carrier import Evidence, Removal, slot_of
-from llama_index_grounded.selection.mirror import Mirror, carried_lane
+from llama_index_grounded.selection.mirror import Mirror, carried_origin
 from llama_index_grounded.selection.trail import receive
 
 __all__ = ["Kind", "Outcome", "Selection", "Stage"]
@@ -126,11 +126,19 @@ class Stage(BaseNodePostprocessor):
     ) -> list[NodeWithScore]:
         return self.select(nodes, query_bundle).nodes
 
-    async def _apostprocess_nodes(
-        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    def postprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None, query_str: str | None = None
     ) -> list[NodeWithScore]:
-        with carried_lane():
-            return await super()._apostprocess_nodes(nodes, query_bundle)
+        """Run the stage as LlamaIndex's engines do."""
+        with carried_origin():
+            return super().postprocess_nodes(nodes, query_bundle, query_str)
+
+    async def apostprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None, query_str: str | None = None
+    ) -> list[NodeWithScore]:
+        """Run the stage on a worker thread, as LlamaIndex's async engines do."""
+        with carried_origin():
+            return await super().apostprocess_nodes(nodes, query_bundle, query_str)
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle every option or fail: LlamaIndex's own base would drop what does not pickle and go on without it."""

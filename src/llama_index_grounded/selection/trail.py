@@ -23,7 +23,7 @@ from llama_index_grounded.evidence import (
 )
 from llama_index_grounded.schema import Decision
 from llama_index_grounded.selection.carrier import Evidence, Trail, places, rank_of
-from llama_index_grounded.selection.mirror import Mirror
+from llama_index_grounded.selection.mirror import Entry, Mirror, calling_span
 
 if TYPE_CHECKING:
     from llama_index.core.schema import NodeWithScore, QueryBundle
@@ -45,8 +45,8 @@ def receive(nodes: Sequence[NodeWithScore], bundle: QueryBundle | None, keys: Me
     fewer keep their ranks; new nodes or another order are the new ranking. Field names that only a later stage was
     given count from there on.
     """
-    trail = _find(nodes, bundle)
-    if trail is None or _begins_again(nodes, trail, stage):
+    trail = _find(nodes, bundle, stage)
+    if trail is None:
         return _begin(nodes, keys)
     straight = isinstance(nodes, Evidence) and not nodes.read_by_others()
     evidence = _continue(nodes, trail if straight else trail.sealed(), ranked=True)
@@ -69,23 +69,32 @@ def collect(
     return _continue(nodes, trail, ranked=False)
 
 
-def _find(nodes: Sequence[NodeWithScore], bundle: QueryBundle | None) -> Trail | None:
+def _find(nodes: Sequence[NodeWithScore], bundle: QueryBundle | None, stage: Stage | None = None) -> Trail | None:
     if isinstance(nodes, Evidence):
         return nodes.trail
     if bundle is None:
         return None
     mirror = Mirror.of(bundle)
     runs = [mark["run"] for scored in nodes if (mark := stamp_of(scored.node))]
-    trails = (mirror.trail_of(run) for run in runs)
-    # Without any stamp left, somebody has dropped or rebuilt every node.
-    return next((trail for trail in trails if trail), None) if runs else mirror.here()
+    if runs:
+        trails = (mirror.trail_of(run) for run in runs)
+        return next((trail for trail in trails if trail), None)
+    entry = mirror.here()
+    return entry.trail if entry is not None and _is_same_query(entry, nodes, stage) else None
 
 
-def _begins_again(nodes: Sequence[NodeWithScore], trail: Trail, stage: Stage) -> bool:
-    """Tell a reused bundle, whose first query nobody has ended, from nodes that were dropped or rebuilt."""
-    if isinstance(nodes, Evidence) or any(stamp_of(scored.node) for scored in nodes):
-        return False
-    return any(stage is earlier for earlier in trail.stages)
+def _is_same_query(entry: Entry, nodes: Sequence[NodeWithScore], stage: Stage | None) -> bool:
+    """Tell a query of which somebody dropped or rebuilt every node from the next one over a reused bundle.
+
+    Inside of an engine its span tells. By hand, new nodes begin a new query, and so does an empty list that comes to a
+    stage for the second time.
+    """
+    if stage is None:  # the synthesizer, which always runs in a span of its own
+        return not nodes or entry.span is not None
+    span = calling_span()
+    if span is not None or entry.span is not None:
+        return span == entry.span
+    return not nodes and not any(stage is earlier for earlier in entry.trail.stages)
 
 
 def _begin(nodes: Sequence[NodeWithScore], keys: MetadataKeys) -> Evidence:
