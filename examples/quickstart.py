@@ -45,9 +45,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.WARNING)
     try:
         _run(options)
+        sys.stdout.flush()
     except SetupError as error:
         say(f"quickstart: {error}")
         return 2
+    except BrokenPipeError:
+        # Whoever read the output has seen enough. Python would flush once more on its way out, and fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 

@@ -288,3 +288,10 @@ class Holds(Stage):
     def choose(self, nodes: Evidence, query: QueryBundle | None) -> Outcome:
         """Keep everything while there is a predicate."""
         return Outcome(nodes if self.predicate else [])
+
+
+async def test_the_laws_are_checked_inside_a_running_loop_too() -> None:
+    """In an async test or a notebook, where the thread already runs a loop, the same laws are found kept or broken."""
+    check_postprocessor(lambda: Told(act="nothing"))
+    with pytest.raises(LawError, match="a node was dropped without a decision"):
+        check_postprocessor(lambda: ToldOnly(act="silent"), cases={"mine": make_nodes(["a", "b", "c", "d", "e"])})

@@ -264,6 +264,26 @@ def test_the_command_prints_json_and_nothing_else_on_stdout(data_folder: Path) -
 
 
 @pytest.mark.timeout(2 * SECONDS)
+def test_a_reader_that_has_seen_enough_ends_the_output(data_folder: Path) -> None:
+    """Piped into a command that closes its input early, such as head, it ends quietly."""
+    command = [sys.executable, quickstart.__file__, "How long is delivery?", "--offline"]
+    with subprocess.Popen(
+        command,
+        env={**os.environ, "GROUNDED_DATA": str(data_folder), "PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        errors = process.stderr.read()
+    assert process.returncode == 0
+    assert "Traceback" not in errors
+    assert "BrokenPipe" not in errors
+
+
+@pytest.mark.timeout(2 * SECONDS)
 def test_the_command_reports_an_error_in_one_line(data_folder: Path) -> None:
     """A server that does not answer ends the command with 2, one line on stderr and no traceback."""
     with socket.socket() as probe:

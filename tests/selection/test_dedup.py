@@ -252,7 +252,15 @@ def test_the_original_nodes_are_untouched() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"scop": "global"}, {"scope": "chapter"}, {"level": "word"}, {"match": "regex"}], ids=str
+    "options",
+    [
+        {"scop": "global"},
+        {"scope": "chapter"},
+        {"level": "word"},
+        {"match": "regex"},
+        {"match": "position", "scope": "global"},
+    ],
+    ids=str,
 )
 def test_impossible_options_are_refused(options: dict[str, Any]) -> None:
     """A misspelt option or value is an error at construction."""

@@ -12,7 +12,9 @@ from collections.abc import Hashable, Iterator
 from typing import ClassVar, Literal
 
 from llama_index.core.schema import NodeWithScore, QueryBundle
+from pydantic import model_validator
 
+from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.evidence import identity, included_text, mark_of, with_stamp
 from llama_index_grounded.schema import Decision
 from llama_index_grounded.selection.carrier import Evidence, Removal, rank_of, slot_of
@@ -45,7 +47,7 @@ class ScopedDedup(Stage):
         level: ``"paragraph"``, or ``"chunk"`` to remove whole chunks only.
         match: ``"text"``, or ``"position"`` to remove only what is the same stretch of the same document, whole blocks
             of whatever kind and length; a warning that a document repeats then stays. Nodes without a character range
-            are left alone.
+            are left alone, and ``"global"`` is refused: ranges of two documents do not overlap.
         keys: Names of the identifying metadata fields.
 
     Example:
@@ -61,6 +63,13 @@ class ScopedDedup(Stage):
     scope: Scope = "section"
     level: Level = "paragraph"
     match: Match = "text"
+
+    @model_validator(mode="after")
+    def _in_one_document(self) -> ScopedDedup:
+        if self.match == "position" and self.scope == "global":
+            msg = "match='position' compares character ranges of one document; scope must be 'section' or 'document'"
+            raise ConfigurationError(msg)
+        return self
 
     def ledger(self) -> Ledger:
         """Begin with nothing admitted."""

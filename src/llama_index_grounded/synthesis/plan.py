@@ -14,7 +14,7 @@ from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from llama_index.core.prompts import BasePromptTemplate
 
 from llama_index_grounded.errors import ConfigurationError
-from llama_index_grounded.evidence import identity, included_text, mark_of, with_text
+from llama_index_grounded.evidence import identity, included_text, mark_of, strip, with_text
 from llama_index_grounded.rendering import Removed, Renderer, clean
 from llama_index_grounded.rendering.renderer import key_at, size_of
 from llama_index_grounded.schema import Action, Decision, Refusal, RefusalReason, SourceRef
@@ -123,10 +123,12 @@ def make_plan(
     window: Callable[[], int],
     num_output: int,
     url_for: UrlFor | None,
+    in_steps: bool = False,
 ) -> Plan:
     """Drop what can not be shown, fit the rest into the window and write the messages.
 
-    The LLM is looked up (``prompt``, ``window``) only where there is something to ask it.
+    The LLM is looked up (``prompt``, ``window``) only where there is something to ask it. An engine that answers
+    ``in_steps`` passes its own sub-answers as nodes; they are marked as synthetic.
     """
     sizes = dict(evidence.trail.sizes)
     nodes, decisions = _readable(evidence)
@@ -141,8 +143,10 @@ def make_plan(
     plan = Plan(
         nodes=[_as_shown(scored) for scored in nodes],
         sources=tuple(
-            with_url(source, url_for).model_copy(update={"tokens": size})
-            for source, size in zip(rendering.sources, counts, strict=True)
+            with_url(source, url_for).model_copy(
+                update={"tokens": size, "synthetic": in_steps and _has_no_origin(scored)}
+            )
+            for source, size, scored in zip(rendering.sources, counts, nodes, strict=True)
         ),
         messages=parts.messages(query, rendering.text) if nodes else (),
         tokens=parts.counter.estimate(frame + sum(counts)) if nodes else 0,
@@ -197,6 +201,12 @@ def _fit(
         dropped.append(_decision(kept.pop(weakest), "over_window", value=size, limit=left))
         used -= size
     return kept, dropped
+
+
+def _has_no_origin(scored: NodeWithScore) -> bool:
+    """Tell whether nobody retrieved the node from anywhere: engines build theirs from a bare text."""
+    node = strip(scored).node
+    return scored.score is None and not node.metadata and not node.relationships
 
 
 def _as_shown(scored: NodeWithScore) -> NodeWithScore:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import time
 from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from llama_index.core.callbacks.schema import CBEventType, EventPayload
-from llama_index.core.constants import DEFAULT_CONTEXT_WINDOW
 from llama_index.core.instrumentation import get_dispatcher  # pyright: ignore[reportPrivateImportUsage] - its own name
 from llama_index.core.instrumentation.events.synthesis import SynthesizeStartEvent
 from llama_index.core.schema import NodeWithScore, QueryBundle
@@ -19,20 +17,13 @@ from llama_index_grounded.evidence import DEFAULT_KEYS, MetadataKeys
 from llama_index_grounded.rendering import Renderer, XmlRenderer
 from llama_index_grounded.selection.trail import Evidence, collect
 from llama_index_grounded.synthesis.answer import GroundedAnswer
-from llama_index_grounded.synthesis.base import LateSynthesizer
 from llama_index_grounded.synthesis.conversation import Conversation
 from llama_index_grounded.synthesis.drive import drive, drive_async
 from llama_index_grounded.synthesis.generate import Deadline
 from llama_index_grounded.synthesis.options import OnError, Options, fingerprint
-from llama_index_grounded.synthesis.plan import Plan, PromptParts, make_plan
+from llama_index_grounded.synthesis.planner import PlanningSynthesizer, as_bundle
 from llama_index_grounded.synthesis.prompts import SYSTEM_PROMPT, Language, QuestionPosition
-from llama_index_grounded.synthesis.providers import (
-    UNSET_WINDOW,
-    Structured,
-    chooses_its_own_window,
-    structured_by,
-    window_of,
-)
+from llama_index_grounded.synthesis.providers import Structured, chooses_its_own_window
 from llama_index_grounded.synthesis.respond import GroundedResponse, RefusalText, refusal_words
 from llama_index_grounded.synthesis.session import Session
 from llama_index_grounded.synthesis.streaming import AsyncGroundedStreamingResponse, GroundedStreamingResponse
@@ -50,11 +41,10 @@ if TYPE_CHECKING:
 
 __all__ = ["CitingSynthesizer"]
 
-_logger = logging.getLogger(__name__)
 _dispatcher = get_dispatcher(__name__)
 
 
-class CitingSynthesizer(LateSynthesizer):
+class CitingSynthesizer(PlanningSynthesizer):
     """Asks the LLM for a `GroundedAnswer` over numbered sources and lets only validated citations out.
 
     Place: after the postprocessors, as the ``response_synthesizer`` of any LlamaIndex query engine. One synthesizer
@@ -125,7 +115,7 @@ class CitingSynthesizer(LateSynthesizer):
         streaming: bool = False,
         callback_manager: CallbackManager | None = None,
     ) -> None:
-        self._options = Options(
+        options = Options(
             output_cls=output_cls,
             renderer=XmlRenderer() if renderer is None else renderer,
             system_prompt=SYSTEM_PROMPT if system_prompt is None else system_prompt,
@@ -146,55 +136,8 @@ class CitingSynthesizer(LateSynthesizer):
             counter=counter,
         )
         super().__init__(
-            llm,
-            template=text_qa_template,
-            question_position=question_position,
-            streaming=streaming,
-            callback_manager=callback_manager,
+            llm, options, template=text_qa_template, streaming=streaming, callback_manager=callback_manager
         )
-        self._window_unset = False
-
-    @property
-    def keys(self) -> MetadataKeys:
-        """Names of the identifying metadata fields."""
-        return self._options.keys
-
-    @property
-    def renderer(self) -> Renderer:
-        """How sources are rendered."""
-        return self._options.renderer
-
-    @property
-    def counter(self) -> TokenCounter:
-        """How tokens are counted."""
-        return self._options.counter or TokenCounter.default()
-
-    @property
-    def num_output(self) -> int:
-        """Tokens that are kept free for the reply."""
-        return self._options.num_output
-
-    def context_window(self) -> int:
-        """Return the model's window in tokens; LlamaIndex's default where the model's server can not be asked."""
-        try:
-            self._window_unset = self._window_unset or chooses_its_own_window(self._llm)
-            return window_of(self._llm, self._options.timeout)
-        except Exception as error:  # noqa: BLE001 - an outage is reported by the call that follows, not here
-            _logger.warning("the model's window is unknown (%s); %d is assumed", error, DEFAULT_CONTEXT_WINDOW)
-            return DEFAULT_CONTEXT_WINDOW
-
-    def frame_tokens(self, query: str, sizes: dict[tuple[str, str], int]) -> int:
-        """Count everything but the sources: system prompt, rules, question, envelope, schema."""
-        return self._parts().frame_tokens(query, sizes)
-
-    def preview(self, query: str | QueryBundle, nodes: Sequence[NodeWithScore]) -> Plan:
-        """Show what would be sent, without calling the model: messages, sources, tokens, allowance, decisions.
-
-        Raises:
-            ValueError: For a blank question.
-        """
-        bundle = _bundle(query)
-        return self._plan(bundle, collect(nodes, bundle, self._options.keys, ends=False))
 
     def synthesize(
         self,
@@ -211,7 +154,7 @@ class CitingSynthesizer(LateSynthesizer):
         """
         with self._begin(query, response_kwargs) as (bundle, event):
             deadline = None if self._streaming else Deadline(self._options.timeout)
-            session = self._session(bundle, nodes, additional_source_nodes or ())
+            session = self._session(bundle, nodes, additional_source_nodes)
             events = drive(session, self._model_for(session), self._options.timeout, deadline)
             response = GroundedStreamingResponse(session, events)
             result = response if self._streaming else response.get_response()
@@ -230,7 +173,7 @@ class CitingSynthesizer(LateSynthesizer):
             deadline = None if self._streaming else Deadline(self._options.timeout)
             if nodes and chooses_its_own_window(self._llm):
                 await asyncio.to_thread(self.context_window)  # asks the server, which must not hold up the loop
-            session = self._session(bundle, nodes, additional_source_nodes or ())
+            session = self._session(bundle, nodes, additional_source_nodes)
             events = drive_async(session, self._model_for(session), self._options.timeout, deadline)
             response = AsyncGroundedStreamingResponse(session, events)
             result = response if self._streaming else await response.get_response()
@@ -248,7 +191,7 @@ class CitingSynthesizer(LateSynthesizer):
     def _begin(
         self, query: str | QueryBundle, options: dict[str, Any]
     ) -> Generator[tuple[QueryBundle, EventContext], None, None]:
-        bundle = _bundle(query)
+        bundle = as_bundle(query)
         if options:
             msg = f"unknown options for one query: {', '.join(sorted(options))}; set them on the CitingSynthesizer"
             raise TypeError(msg)
@@ -258,16 +201,17 @@ class CitingSynthesizer(LateSynthesizer):
             yield bundle, event
 
     def _session(
-        self, bundle: QueryBundle, nodes: Sequence[NodeWithScore], additional: Sequence[NodeWithScore]
+        self, bundle: QueryBundle, nodes: Sequence[NodeWithScore], additional: Sequence[NodeWithScore] | None
     ) -> Session:
         started = time.perf_counter()
         evidence = collect(nodes, bundle, self._options.keys)
-        plan = self._plan(bundle, evidence)
+        # Only engines that answer in steps pass the real sources on the side.
+        plan = self._plan(bundle, evidence, in_steps=additional is not None)
         return Session(
             query=bundle,
             plan=plan,
             conversation=Conversation(plan, self._options, self.counter.count, live=self._streaming),
-            additional=additional,
+            additional=additional or (),
             words=self._words,
             fingerprint=self._fingerprint(evidence),
             raises=self._options.on_error == "raise",
@@ -279,29 +223,6 @@ class CitingSynthesizer(LateSynthesizer):
         """Look the model up only where it will be called."""
         return None if session.plan.refusal else self._llm
 
-    def _plan(self, bundle: QueryBundle, evidence: Evidence) -> Plan:
-        return make_plan(
-            bundle.query_str,
-            evidence,
-            self._parts,
-            window=self.context_window,
-            num_output=self._options.num_output,
-            url_for=self._options.url_for,
-        )
-
-    def _parts(self) -> PromptParts:
-        llm = self._llm
-        return PromptParts(
-            template=self._template,
-            system_prompt=self._options.system_prompt,
-            model_prompt=llm.system_prompt,
-            renderer=self._options.renderer,
-            counter=self.counter,
-            output_cls=self._options.output_cls,
-            kind=structured_by(llm, self._options.structured_output),
-            warnings=(UNSET_WINDOW,) if self._window_unset or chooses_its_own_window(llm) else (),
-        )
-
     def _words(self, refusal: Refusal) -> str:
         return refusal_words(refusal, self._options.refusal_text, self._options.language)
 
@@ -310,10 +231,3 @@ class CitingSynthesizer(LateSynthesizer):
         llm = self._llm if evidence else self._chosen_llm
         model = [type(llm).__qualname__, *(getattr(llm, name, None) for name in ("model", "temperature"))]
         return fingerprint(self._options, evidence.trail.stages, template=template, model=model)
-
-
-def _bundle(query: str | QueryBundle) -> QueryBundle:
-    bundle = QueryBundle(query) if isinstance(query, str) else query
-    if not bundle.query_str.strip():
-        raise ValueError("the question is blank")
-    return bundle

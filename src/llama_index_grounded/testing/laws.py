@@ -7,6 +7,7 @@ import copy
 import pickle
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
@@ -102,7 +103,7 @@ def _check_laws(factory: Factory, kind: Kind, nodes: list[NodeWithScore], *, rou
     _law(list(map(id, listed)) == list(map(id, nodes)), "the list that was given was changed")
     _law(bool(nodes) or not result, "nodes came out of nothing")
     _check_kind(kind, nodes, result)
-    in_async = asyncio.run(factory().apostprocess_nodes(list(nodes), QueryBundle(_QUERY)))
+    in_async = _in_async(factory, nodes)
     _law(_seen(in_async) == _seen(result), "async differs from sync")
     if kind != "reorder":
         again = factory().postprocess_nodes(list(result), QueryBundle(_QUERY))
@@ -116,9 +117,19 @@ def _check_laws(factory: Factory, kind: Kind, nodes: list[NodeWithScore], *, rou
     return True
 
 
+def _in_async(factory: Factory, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
+    """Run in a loop of its own, in a thread of its own, since the caller's thread may already run one."""
+
+    def run() -> list[NodeWithScore]:
+        return asyncio.run(factory().apostprocess_nodes(list(nodes), QueryBundle(_QUERY)))
+
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        return pool.submit(run).result()
+
+
 def _async_error(factory: Factory, nodes: list[NodeWithScore]) -> type[GroundedError] | None:
     try:
-        asyncio.run(factory().apostprocess_nodes(list(nodes), QueryBundle(_QUERY)))
+        _in_async(factory, nodes)
     except GroundedError as error:
         return type(error)
     return None

@@ -77,7 +77,7 @@ class ScriptedLLM(CustomLLM):
 
     @property
     def closed(self) -> int:
-        """How many streams were closed before their end."""
+        """How many streams were closed before their end, of those that were begun to be read."""
         return self._closed
 
     def _next(self, prompt: str) -> str:

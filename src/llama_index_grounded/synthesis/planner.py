@@ -1,0 +1,125 @@
+"""What a synthesizer knows before any model is called: the window, the frame of the prompt, the plan of a query."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from llama_index.core.constants import DEFAULT_CONTEXT_WINDOW
+from llama_index.core.schema import NodeWithScore, QueryBundle
+
+from llama_index_grounded.evidence import MetadataKeys
+from llama_index_grounded.rendering import Renderer
+from llama_index_grounded.selection.trail import Evidence, collect
+from llama_index_grounded.synthesis.base import LateSynthesizer
+from llama_index_grounded.synthesis.options import Options
+from llama_index_grounded.synthesis.plan import Plan, PromptParts, make_plan
+from llama_index_grounded.synthesis.providers import UNSET_WINDOW, chooses_its_own_window, structured_by, window_of
+from llama_index_grounded.tokens import TokenCounter
+
+if TYPE_CHECKING:
+    from llama_index.core.callbacks import CallbackManager
+    from llama_index.core.llms import LLM
+    from llama_index.core.prompts import BasePromptTemplate
+
+__all__ = ["PlanningSynthesizer", "as_bundle"]
+
+_logger = logging.getLogger(__name__)
+
+
+class PlanningSynthesizer(LateSynthesizer):
+    """A synthesizer that can tell what it would send; a `TokenBudget` packs for it."""
+
+    def __init__(
+        self,
+        llm: LLM | None,
+        options: Options,
+        *,
+        template: BasePromptTemplate | None,
+        streaming: bool,
+        callback_manager: CallbackManager | None,
+    ) -> None:
+        super().__init__(
+            llm,
+            template=template,
+            question_position=options.question_position,
+            streaming=streaming,
+            callback_manager=callback_manager,
+        )
+        self._options = options
+        self._window_unset = False
+
+    @property
+    def keys(self) -> MetadataKeys:
+        """Names of the identifying metadata fields."""
+        return self._options.keys
+
+    @property
+    def renderer(self) -> Renderer:
+        """How sources are rendered."""
+        return self._options.renderer
+
+    @property
+    def counter(self) -> TokenCounter:
+        """How tokens are counted."""
+        return self._options.counter or TokenCounter.default()
+
+    @property
+    def num_output(self) -> int:
+        """Tokens that are kept free for the reply."""
+        return self._options.num_output
+
+    def context_window(self) -> int:
+        """Return the model's window in tokens; LlamaIndex's default where the model's server can not be asked."""
+        try:
+            self._window_unset = self._window_unset or chooses_its_own_window(self._llm)
+            return window_of(self._llm, self._options.timeout)
+        except Exception as error:  # noqa: BLE001 - an outage is reported by the call that follows, not here
+            _logger.warning("the model's window is unknown (%s); %d is assumed", error, DEFAULT_CONTEXT_WINDOW)
+            return DEFAULT_CONTEXT_WINDOW
+
+    def frame_tokens(self, query: str, sizes: dict[tuple[str, str], int]) -> int:
+        """Count everything but the sources: system prompt, rules, question, envelope, schema."""
+        return self._parts().frame_tokens(query, sizes)
+
+    def preview(self, query: str | QueryBundle, nodes: Sequence[NodeWithScore]) -> Plan:
+        """Show what would be sent, without calling the model: messages, sources, tokens, allowance, decisions.
+
+        Raises:
+            ValueError: For a blank question.
+        """
+        bundle = as_bundle(query)
+        return self._plan(bundle, collect(nodes, bundle, self._options.keys, ends=False))
+
+    def _plan(self, bundle: QueryBundle, evidence: Evidence, *, in_steps: bool = False) -> Plan:
+        return make_plan(
+            bundle.query_str,
+            evidence,
+            self._parts,
+            window=self.context_window,
+            num_output=self._options.num_output,
+            url_for=self._options.url_for,
+            in_steps=in_steps,
+        )
+
+    def _parts(self) -> PromptParts:
+        llm = self._llm
+        return PromptParts(
+            template=self._template,
+            system_prompt=self._options.system_prompt,
+            model_prompt=llm.system_prompt,
+            renderer=self._options.renderer,
+            counter=self.counter,
+            output_cls=self._options.output_cls,
+            kind=structured_by(llm, self._options.structured_output),
+            warnings=(UNSET_WINDOW,) if self._window_unset or chooses_its_own_window(llm) else (),
+        )
+
+
+def as_bundle(query: str | QueryBundle) -> QueryBundle:
+    """Return the question as LlamaIndex passes it on; a blank one raises ValueError."""
+    bundle = QueryBundle(query) if isinstance(query, str) else query
+    if not bundle.query_str.strip():
+        raise ValueError("the question is blank")
+    return bundle

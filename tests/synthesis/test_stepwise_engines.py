@@ -1,0 +1,142 @@
+"""Engines that answer in steps or ask again: what they wrote themselves is marked, and the result survives them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from llama_index.core import MockEmbedding, Settings, VectorStoreIndex
+from llama_index.core.base.base_query_engine import BaseQueryEngine
+from llama_index.core.evaluation import BaseEvaluator, EvaluationResult
+from llama_index.core.indices.query.query_transform.base import StepDecomposeQueryTransform
+from llama_index.core.prompts.mixin import PromptDictType
+from llama_index.core.query_engine import MultiStepQueryEngine, RetryQueryEngine, SubQuestionQueryEngine
+from llama_index.core.question_gen.types import BaseQuestionGenerator, SubQuestion
+from llama_index.core.schema import QueryBundle, TextNode
+from llama_index.core.tools import QueryEngineTool, ToolMetadata
+
+from llama_index_grounded import CitingSynthesizer, GroundedQueryEngine, GroundedResponse
+from llama_index_grounded.synthesis.streaming import GroundedStreamingResponse
+from llama_index_grounded.testing import ScriptedLLM
+
+PART = {"verdict": "answered", "sources": ["S1"], "answer": "Within 21 days [S1]."}
+WHOLE = {"verdict": "answered", "sources": ["S1", "S2"], "answer": "21 days [S1], and 90 for suppliers [S2]."}
+QUESTION = "How long do customers and suppliers have?"
+
+
+class TwoQuestions(BaseQuestionGenerator):
+    """Splits every question into the same two."""
+
+    def generate(self, tools: Sequence[ToolMetadata], query: QueryBundle) -> list[SubQuestion]:
+        """Ask the tool both."""
+        return [SubQuestion(sub_question=text, tool_name="help") for text in ("Customers?", "Suppliers?")]
+
+    async def agenerate(self, tools: Sequence[ToolMetadata], query: QueryBundle) -> list[SubQuestion]:
+        """Ask the tool both."""
+        return self.generate(tools, query)
+
+    def _get_prompts(self) -> PromptDictType:
+        return {}
+
+    def _update_prompts(self, prompts_dict: PromptDictType) -> None:
+        """Have none."""
+
+
+@pytest.fixture(autouse=True)
+def default_llm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A default model, which LlamaIndex's own engines look up. It answers nothing."""
+    monkeypatch.setattr(Settings, "_llm", ScriptedLLM([RuntimeError("not to be called")]))
+
+
+def help_pages(llm: ScriptedLLM) -> GroundedQueryEngine:
+    """An engine over one page."""
+    nodes = [TextNode(id_="returns", text="Return within 21 days.", metadata={"document_id": "returns"})]
+    return GroundedQueryEngine.from_args(VectorStoreIndex(nodes, embed_model=MockEmbedding(embed_dim=4)), llm=llm)
+
+
+def in_parts(last: ScriptedLLM, **options: Any) -> SubQuestionQueryEngine:
+    """Answer two sub-questions, then the question from both answers."""
+    tool = QueryEngineTool.from_defaults(help_pages(ScriptedLLM([PART])), name="help", description="Help pages.")
+    return SubQuestionQueryEngine(
+        question_gen=TwoQuestions(),
+        response_synthesizer=CitingSynthesizer(last, **options),
+        query_engine_tools=[tool],
+        use_async=False,
+        verbose=False,
+    )
+
+
+def in_steps(last: ScriptedLLM, **options: Any) -> MultiStepQueryEngine:
+    """Answer two questions one after the other, then the question from both answers."""
+    return MultiStepQueryEngine(
+        help_pages(ScriptedLLM([PART])),
+        StepDecomposeQueryTransform(llm=ScriptedLLM(["Customers?", "Suppliers?"])),
+        response_synthesizer=CitingSynthesizer(last, **options),
+        num_steps=2,
+    )
+
+
+@pytest.mark.parametrize("build", [in_parts, in_steps])
+def test_answers_to_partial_questions_are_marked_as_no_documents(build: Any) -> None:
+    """The two sub-answers are S1 and S2, synthetic and in the prompt; the real source follows in source_nodes."""
+    llm = ScriptedLLM([WHOLE])
+    response = build(llm).query(QUESTION)
+    assert isinstance(response, GroundedResponse)
+    assert [source.synthetic for source in response.grounded.sources] == [True, True]
+    assert [citation.key for citation in response.citations] == ["S1", "S2"]
+    assert llm.prompts[0].count("Within 21 days [S1].") == 2
+    assert [scored.node.node_id for scored in response.source_nodes][2:] == ["returns", "returns"]
+
+
+@pytest.mark.parametrize("build", [in_parts, in_steps])
+def test_engines_in_steps_stream(build: Any) -> None:
+    """The last answer streams, also where the engine writes metadata of its own onto the response."""
+    response = build(ScriptedLLM([WHOLE], chunk_size=3), streaming=True).query(QUESTION)
+    assert isinstance(response, GroundedStreamingResponse)
+    assert len(list(response.response_gen)) > 2
+    assert response.grounded.answer == WHOLE["answer"]
+    if build is in_steps:
+        assert response.metadata is not None
+        assert len(response.metadata["sub_qa"]) == 2
+
+
+def test_a_retrieved_node_is_a_document() -> None:
+    """What came from a retriever is no engine's text, whether or not it has metadata."""
+    nodes = [TextNode(id_="bare", text="Return within 21 days.")]
+    index = VectorStoreIndex(nodes, embed_model=MockEmbedding(embed_dim=4))
+    response = GroundedQueryEngine.from_args(index, llm=ScriptedLLM([PART])).query(QUESTION)
+    assert isinstance(response, GroundedResponse)
+    assert [source.synthetic for source in response.grounded.sources] == [False]
+
+
+class Strict(BaseEvaluator):
+    """Passes what has an answer."""
+
+    def _get_prompts(self) -> PromptDictType:
+        return {}
+
+    def _update_prompts(self, prompts_dict: PromptDictType) -> None:
+        """Have none."""
+
+    async def aevaluate(
+        self,
+        query: str | None = None,
+        response: str | None = None,
+        contexts: Sequence[str] | None = None,
+        **kwargs: Any,
+    ) -> EvaluationResult:
+        """Look for a number."""
+        return EvaluationResult(query=query, response=response, passing="21" in (response or ""), feedback="no number")
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_an_engine_that_asks_again_keeps_our_result(streaming: bool) -> None:
+    """RetryQueryEngine reads the refusal, asks a second time and hands on the answer with its citation."""
+    llm = ScriptedLLM([{"verdict": "not_in_sources", "sources": [], "answer": ""}, PART], chunk_size=4)
+    engine: BaseQueryEngine = help_pages(llm)
+    engine._response_synthesizer._streaming = streaming  # type: ignore[attr-defined]
+    response: Any = RetryQueryEngine(engine, Strict(), max_retries=1).query(QUESTION)
+    assert isinstance(response, GroundedStreamingResponse if streaming else GroundedResponse)
+    assert [citation.node_id for citation in response.citations] == ["returns"]
+    assert len(llm.prompts) == 2
