@@ -125,6 +125,17 @@ def test_a_client_that_repeats_requests_by_itself_keeps_the_deadline(kind: str) 
         assert len(server.chats) <= 1
 
 
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("kind", ["ollama", "openai", "openai-like"])
+def test_a_shorter_timeout_of_the_client_holds(kind: str, mode: str) -> None:
+    """Where the client's own limit is shorter than the query's, it holds, and the reason is provider_error."""
+    limit = {"request_timeout": 0.4} if kind == "ollama" else {"timeout": 0.4}
+    with served(kind, Reply(content=OK, delay=20.0)) as (_, server):
+        start = time.monotonic()
+        assert reason(ask(client(kind, server, **limit), mode, timeout=30).result) == "provider_error"
+        assert time.monotonic() - start < 10
+
+
 def test_all_calls_share_one_deadline() -> None:
     """The further call for an unreadable reply gets what the first one left of the time."""
     with served("openai-like", Reply(content="no object", delay=0.5), Reply(content=OK, delay=20.0)) as (llm, server):

@@ -12,11 +12,11 @@ from llama_index.core.prompts import ChatPromptTemplate, PromptTemplate
 from llama_index.llms.openai_like import OpenAILike
 
 from llama_index_grounded import GroundedAnswer
-from llama_index_grounded.synthesis.answer import schema_of
+from llama_index_grounded.synthesis.answer import bounded, schema_of
 from llama_index_grounded.testing import ScriptedLLM
 from tests.ollama_server import Reply
 from tests.openai_server import OpenAIServer
-from tests.streaming.kinds import KINDS, MODES, OK, QUESTION, ask, client, how, served, streamed
+from tests.streaming.kinds import KINDS, MODES, OK, QUESTION, SOURCES, ask, client, how, served, streamed
 
 LONG = {**OK, "answer": "Within 21 days [S1], unread. Keep the receipt [S2]."}
 
@@ -42,7 +42,8 @@ def test_a_format_is_sent_to_ollama() -> None:
     with served("ollama", OK) as (llm, server):
         ask(llm, "stream")
         (body,) = server.chats
-    assert body["format"] == schema_of(GroundedAnswer)
+    assert body["format"] == bounded(schema_of(GroundedAnswer), len(SOURCES))
+    assert body["format"]["properties"]["sources"]["maxItems"] == 2
     assert "additionalProperties" not in json.dumps(body["messages"])
 
 

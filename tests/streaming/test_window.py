@@ -123,3 +123,11 @@ def test_there_is_room_for_the_schema(kind: str) -> None:
         for window in range(800, 1100, 60):
             result, _ = ask(windowed(kind, server, window), "sync", MANY, num_output=100, **how(kind))
             assert (result.usage.prompt_tokens or 0) + 0.9 * schema + 100 <= window
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_server_that_does_not_count_the_schema_is_believed(kind: str) -> None:
+    """A schema that the server compiles to a grammar is missing in its count; that is no sign of a cut prompt."""
+    with served(kind, OK) as (llm, _):
+        result, _ = ask(llm, "stream", make_nodes(["Within 21 days."]), system_prompt="Cite.", **how(kind))
+    assert (result.answer, result.refusal, result.warnings) == (OK["answer"], None, ())

@@ -19,7 +19,16 @@ from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.schema import Verdict
 from llama_index_grounded.synthesis.keys import normalise_ids
 
-__all__ = ["GroundedAnswer", "InvalidReplyError", "field_names", "keeps_the_text", "loads", "read_reply", "schema_of"]
+__all__ = [
+    "GroundedAnswer",
+    "InvalidReplyError",
+    "bounded",
+    "field_names",
+    "keeps_the_text",
+    "loads",
+    "read_reply",
+    "schema_of",
+]
 
 _THINKING = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
 _OPEN_THINKING = re.compile(r"\s*<think>")
@@ -166,6 +175,19 @@ def schema_of(output_cls: type[BaseModel]) -> dict[str, Any]:
     written = cast("dict[str, Any]", _inline(schema, definitions, ()))
     written.pop("description", None)
     return written
+
+
+def bounded(schema: Any, most: int) -> Any:
+    """Allow no list of sources to be longer than there are sources; a small model can count up for ever."""
+    if isinstance(schema, list):
+        return [bounded(item, most) for item in schema]  # pyright: ignore[reportUnknownVariableType]
+    if not isinstance(schema, dict):
+        return schema
+    parts = {name: bounded(part, most) for name, part in cast("dict[str, Any]", schema).items()}
+    sources = parts.get("sources")
+    if isinstance(sources, dict) and cast("dict[str, Any]", sources).get("type") == "array":
+        parts["sources"] = {"maxItems": most, **cast("dict[str, Any]", sources)}
+    return parts
 
 
 def _inline(part: Any, definitions: dict[str, Any], above: tuple[str, ...]) -> Any:

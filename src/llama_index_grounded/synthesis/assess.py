@@ -45,7 +45,7 @@ def assess(
         reply: What came back.
         options: The synthesizer's.
         keys: The keys that were in the prompt.
-        sent: Estimated tokens of the prompt.
+        sent: Estimated tokens of the messages; a schema beside them may go uncounted by the provider.
         at_length: The model was stopped because the answer was too long.
         last: No call follows: with ``on_invalid_ids="retry"`` unknown ids are dropped now.
     """

@@ -164,7 +164,14 @@ class Conversation:
         )
 
     def _assess(self, reply: Reply | Fault, tokens: int, *, last: bool) -> Assessment:
-        found = assess(reply, self._options, self._keys, sent=tokens, at_length=self._at_length, last=last)
+        found = assess(
+            reply,
+            self._options,
+            self._keys,
+            sent=tokens - self._plan.schema_tokens,
+            at_length=self._at_length,
+            last=last,
+        )
         if found.warning:
             self._warnings[found.warning] = None
         return found

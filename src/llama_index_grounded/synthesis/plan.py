@@ -19,7 +19,7 @@ from llama_index_grounded.rendering import Removed, Renderer, clean
 from llama_index_grounded.rendering.renderer import key_at, size_of
 from llama_index_grounded.schema import Action, Decision, Refusal, RefusalReason, SourceRef
 from llama_index_grounded.selection.trail import FOREIGN
-from llama_index_grounded.synthesis.answer import GroundedAnswer, schema_of
+from llama_index_grounded.synthesis.answer import GroundedAnswer, bounded, schema_of
 from llama_index_grounded.synthesis.links import UrlFor, with_url
 from llama_index_grounded.synthesis.prompts import envelope
 from llama_index_grounded.synthesis.providers import Kind
@@ -46,7 +46,7 @@ class Plan:
     sources: tuple[SourceRef, ...]
     messages: tuple[ChatMessage, ...]
     tokens: int
-    """Estimated tokens of the messages."""
+    """Estimated tokens of the messages, and of the schema where it goes out beside them."""
     allowance: int | None
     """What the messages may take: the window less the room for the reply; None where no model was asked for it."""
     decisions: tuple[Decision, ...]
@@ -56,6 +56,8 @@ class Plan:
     warnings: tuple[str, ...] = ()
     refusal: Refusal | None = None
     top_score: float | None = None
+    schema_tokens: int = 0
+    """Those of the schema beside the messages: providers differ in whether they count it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,13 +96,18 @@ class PromptParts:
     def frame_tokens(self, query: str, sizes: dict[tuple[str, str], int]) -> int:
         """Count everything but the sources. Each part is encoded once per query."""
         texts = [part for message in self.messages(query, _GAP) for part in (message.content or "").split(_GAP)]
-        if self.kind in ("tool", "openai"):  # the provider writes the schema into the prompt
-            texts.append(json.dumps(self.schema, ensure_ascii=False))
-        for text in texts:
-            name = (self.counter.name, text)
-            if name not in sizes:
-                sizes[name] = self.counter.tokens(text)
-        return sum(sizes[self.counter.name, text] for text in texts)
+        return sum(self._count(text, sizes) for text in texts) + self.schema_tokens(sizes)
+
+    def schema_tokens(self, sizes: dict[tuple[str, str], int]) -> int:
+        """Count the schema where it goes out beside the messages and the provider writes it into the prompt."""
+        beside = self.kind in ("tool", "openai")
+        return self._count(json.dumps(self.schema, ensure_ascii=False), sizes) if beside else 0
+
+    def _count(self, text: str, sizes: dict[tuple[str, str], int]) -> int:
+        name = (self.counter.name, text)
+        if name not in sizes:
+            sizes[name] = self.counter.tokens(text)
+        return sizes[name]
 
 
 def check_template(template: BasePromptTemplate) -> None:
@@ -140,6 +147,7 @@ def make_plan(
     nodes, unfit = _fit(nodes, parts, frame, allowance, sizes)
     rendering = parts.renderer.render(nodes)
     counts = [size_of(scored, place, parts.renderer, parts.counter, sizes) for place, scored in enumerate(nodes)]
+    total = parts.counter.estimate(frame + sum(counts))
     plan = Plan(
         nodes=[_as_shown(scored) for scored in nodes],
         sources=tuple(
@@ -149,13 +157,15 @@ def make_plan(
             for source, size, scored in zip(rendering.sources, counts, nodes, strict=True)
         ),
         messages=parts.messages(query, rendering.text) if nodes else (),
-        tokens=parts.counter.estimate(frame + sum(counts)) if nodes else 0,
+        tokens=total if nodes else 0,
         allowance=allowance,
         decisions=(*evidence.trail.decisions, *decisions, *unfit, *_cleaned(rendering.removed, nodes)),
         kind=parts.kind,
-        schema=parts.schema,
+        # Grammars of local servers know the keyword; a strict mode elsewhere may refuse it.
+        schema=bounded(parts.schema, len(nodes)) if parts.kind == "ollama" else parts.schema,
         warnings=parts.warnings,
         top_score=_top_score(evidence, rendering.sources),
+        schema_tokens=total - parts.counter.estimate(frame + sum(counts) - parts.schema_tokens(sizes)),
     )
     refusal = None if nodes else _why_empty(plan.decisions, parts.counter.estimate(frame), allowance)
     return replace(plan, refusal=refusal)

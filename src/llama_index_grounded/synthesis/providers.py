@@ -169,7 +169,8 @@ def prepare(
         return Prepared(llm=limited, tool=_tool(kind, output_cls))
     options: dict[str, Any] = {"stream_options": {"include_usage": True}}
     if seconds is not None:
-        options["timeout"] = seconds
+        own_limit = getattr(llm, "timeout", None)
+        options["timeout"] = seconds if own_limit is None else min(seconds, own_limit)
     if kind == "openai":
         options["response_format"] = _response_format(schema, output_cls)
     return Prepared(llm=limited, options=options, tool=_tool(kind, output_cls))
