@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from llama_index.core.llms import LLM
+from llama_index.llms.openai_like import OpenAILike
 
-from llama_index_grounded import GroundedAnswer, GroundedResult
+from llama_index_grounded import CitingSynthesizer, GroundedAnswer, GroundedResult
 from llama_index_grounded.synthesis.answer import schema_of
 from llama_index_grounded.testing import ScriptedLLM, make_nodes
 from llama_index_grounded.tokens import TokenCounter
@@ -131,3 +132,11 @@ def test_a_server_that_does_not_count_the_schema_is_believed(kind: str) -> None:
     with served(kind, OK) as (llm, _):
         result, _ = ask(llm, "stream", make_nodes(["Within 21 days."]), system_prompt="Cite.", **how(kind))
     assert (result.answer, result.refusal, result.warnings) == (OK["answer"], None, ())
+
+
+def test_openais_protocol_to_an_ollama_is_named() -> None:
+    """An Ollama takes no num_ctx over OpenAI's protocol; at its usual port, a warning says so before any call."""
+    for address, warned in (("http://gpu:11434/v1", True), ("http://gpu:8000/v1", False), ("http://gpu/v1", False)):
+        llm = OpenAILike(model="m", api_base=address, api_key="k", is_chat_model=True, context_window=8192)
+        warnings = CitingSynthesizer(llm).preview(QUESTION, MANY).warnings
+        assert any("use the class Ollama" in warning for warning in warnings) is warned

@@ -15,7 +15,14 @@ from llama_index_grounded.selection.trail import Evidence, collect
 from llama_index_grounded.synthesis.base import LateSynthesizer
 from llama_index_grounded.synthesis.options import Options
 from llama_index_grounded.synthesis.plan import Plan, PromptParts, make_plan
-from llama_index_grounded.synthesis.providers import UNSET_WINDOW, chooses_its_own_window, structured_by, window_of
+from llama_index_grounded.synthesis.providers import (
+    OTHER_PROTOCOL,
+    UNSET_WINDOW,
+    chooses_its_own_window,
+    speaks_openai_to_ollama,
+    structured_by,
+    window_of,
+)
 from llama_index_grounded.tokens import TokenCounter
 
 if TYPE_CHECKING:
@@ -113,8 +120,12 @@ class PlanningSynthesizer(LateSynthesizer):
             counter=self.counter,
             output_cls=self._options.output_cls,
             kind=structured_by(llm, self._options.structured_output),
-            warnings=(UNSET_WINDOW,) if self._window_unset or chooses_its_own_window(llm) else (),
+            warnings=self._warnings(llm),
         )
+
+    def _warnings(self, llm: LLM) -> tuple[str, ...]:
+        unset = self._window_unset or chooses_its_own_window(llm)
+        return (*[UNSET_WINDOW] * unset, *[OTHER_PROTOCOL] * speaks_openai_to_ollama(llm))
 
 
 def as_bundle(query: str | QueryBundle) -> QueryBundle:

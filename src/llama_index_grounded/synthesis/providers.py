@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
 
 from llama_index.core.llms.function_calling import FunctionCallingLLM
 from llama_index.core.tools import FunctionTool
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from llama_index_grounded.synthesis.answer import GroundedAnswer
 
 __all__ = [
+    "OTHER_PROTOCOL",
     "UNSET_WINDOW",
     "Kind",
     "Prepared",
@@ -38,6 +40,7 @@ __all__ = [
     "own_async_client",
     "own_client",
     "prepare",
+    "speaks_openai_to_ollama",
     "structured_by",
     "window_of",
 ]
@@ -140,6 +143,21 @@ UNSET_WINDOW = (
     "Ollama was given no context_window, so the model's whole context length is sent as num_ctx; "
     "set context_window to what the machine can hold"
 )
+
+
+OTHER_PROTOCOL = (
+    "this address looks like an Ollama server, which takes no num_ctx over OpenAI's protocol and cuts long prompts; "
+    "use the class Ollama"
+)
+_OLLAMA_PORT = 11434
+
+
+def speaks_openai_to_ollama(llm: LLM) -> bool:
+    """Tell a client of OpenAI's protocol whose address is an Ollama's, by its usual port."""
+    try:
+        return _is_openai(llm) and urlsplit(str(getattr(llm, "api_base", ""))).port == _OLLAMA_PORT
+    except ValueError:  # no address; the call will say so
+        return False
 
 
 def chooses_its_own_window(llm: LLM) -> bool:
