@@ -16,8 +16,9 @@ NAMES = {
     },
     "rendering": {"Removed", "Rendered", "Renderer", "XmlRenderer", "clean", "escape", "slug", "unescape"},
     "schema": {
-        *("Action", "CheckResult", "Citation", "Conflict", "Decision", "GroundedResult", "Refusal", "RefusalReason"),
-        *("ResultEvent", "SourceRef", "SourcesEvent", "Span", "StreamEvent", "TextEvent", "Usage", "Verdict"),
+        *("Action", "AnswerClaim", "CheckResult", "Citation", "ClaimVerdict", "Conflict", "Decision", "GroundedResult"),
+        *("QuoteMatch", "Record", "Refusal", "RefusalReason", "ResultEvent", "SourceRef", "SourcesEvent", "Span"),
+        *("StreamEvent", "TextEvent", "Usage", "Verdict"),
     },
     "tokens": {"TokenCounter"},
 }
@@ -31,9 +32,12 @@ FIELDS = {
     "Citation": ("key node_id document_id chunk_id revision version section title page url score quote start end"),
     "Usage": "prompt_tokens completion_tokens estimated_prompt_tokens",
     "Refusal": "reason detail",
-    "CheckResult": "name status detail spans",
+    "CheckResult": "name status detail spans quotes claims score llm_calls usage",
+    "AnswerClaim": "text start end keys quote",
+    "QuoteMatch": "quote keys key start end text moved",
+    "ClaimVerdict": "start end label reason keys",
     "GroundedResult": (
-        "answerable verdict answer citations sources invalid_source_ids refusal checks decisions conflicts warnings"
+        "answerable verdict answer citations claims sources invalid_source_ids refusal checks decisions conflicts warnings"
         " top_score usage elapsed_ms llm_calls raw_output fingerprint"
     ),
 }
