@@ -37,8 +37,8 @@ FIELDS = {
     "QuoteMatch": "quote keys key start end text moved",
     "ClaimVerdict": "start end label reason keys",
     "GroundedResult": (
-        "answerable verdict answer citations claims sources invalid_source_ids refusal checks decisions conflicts warnings"
-        " top_score usage elapsed_ms llm_calls raw_output fingerprint"
+        "answerable verdict answer citations claims sources invalid_source_ids refusal checks decisions conflicts"
+        " warnings top_score usage elapsed_ms llm_calls raw_output fingerprint"
     ),
 }
 """Stored results and logs are read by these names."""
