@@ -12,7 +12,7 @@ from llama_index.core.prompts import ChatPromptTemplate, PromptTemplate
 from llama_index.llms.openai_like import OpenAILike
 
 from llama_index_grounded import GroundedAnswer
-from llama_index_grounded.synthesis.answer import bounded, schema_of
+from llama_index_grounded.llm.structured import bounded, schema_of
 from llama_index_grounded.testing import ScriptedLLM
 from tests.ollama_server import Reply
 from tests.openai_server import OpenAIServer

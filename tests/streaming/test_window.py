@@ -11,7 +11,7 @@ from llama_index.core.llms import LLM
 from llama_index.llms.openai_like import OpenAILike
 
 from llama_index_grounded import CitingSynthesizer, GroundedAnswer, GroundedResult
-from llama_index_grounded.synthesis.answer import schema_of
+from llama_index_grounded.llm.structured import schema_of
 from llama_index_grounded.testing import ScriptedLLM, make_nodes
 from llama_index_grounded.tokens import TokenCounter
 from tests.ollama_server import OllamaServer, Reply

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from llama_index_grounded.synthesis.answer import GroundedAnswer, InvalidReplyError, read_reply
+from llama_index_grounded.llm.structured import InvalidReplyError, read_reply
+from llama_index_grounded.synthesis.answer import GroundedAnswer
 from llama_index_grounded.synthesis.reader import ReplyReader
 from llama_index_grounded.synthesis.validate import judge
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from llama_index_grounded.llm.call import Fault
+from llama_index_grounded.llm.reply import Reply
+from llama_index_grounded.llm.structured import InvalidReplyError, read_reply
 from llama_index_grounded.schema import Refusal, RefusalReason
-from llama_index_grounded.synthesis.answer import GroundedAnswer, InvalidReplyError, read_reply
-from llama_index_grounded.synthesis.generate import Fault
+from llama_index_grounded.synthesis.answer import GroundedAnswer
 from llama_index_grounded.synthesis.options import Options
-from llama_index_grounded.synthesis.reply import Reply
 from llama_index_grounded.synthesis.validate import Judgement, judge, too_long
 
 __all__ = ["Assessment", "assess"]

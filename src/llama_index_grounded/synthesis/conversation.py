@@ -1,7 +1,7 @@
 """The course of one query with a model, without any I/O.
 
 `Conversation.steps` yields what it wants (a call, the next piece, a stop) or what may be shown, and is sent what came.
-The drivers in `drive`, one sync and one async, carry it out for streamed and unstreamed answers alike, so all paths
+The drivers in `generate`, one sync and one async, carry it out for streamed and unstreamed answers alike, so all paths
 behave the same.
 """
 
@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 
 from llama_index.core.base.llms.types import ChatMessage
 
+from llama_index_grounded.llm.call import Call, Fault
+from llama_index_grounded.llm.reply import Reply
+from llama_index_grounded.llm.structured import field_names
 from llama_index_grounded.schema import Refusal, RefusalReason, TextEvent, Usage
-from llama_index_grounded.synthesis.answer import field_names, keeps_the_text
+from llama_index_grounded.synthesis.answer import keeps_the_text
 from llama_index_grounded.synthesis.assess import Assessment, assess
-from llama_index_grounded.synthesis.generate import Call, Fault
 from llama_index_grounded.synthesis.prompts import re_ask
 from llama_index_grounded.synthesis.reader import ReplyReader
-from llama_index_grounded.synthesis.reply import Reply
 
 if TYPE_CHECKING:
     from llama_index_grounded.synthesis.options import Options

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.evidence import MetadataKeys
-from llama_index_grounded.synthesis.answer import GroundedAnswer, schema_of
+from llama_index_grounded.llm.providers import Structured
+from llama_index_grounded.llm.structured import schema_of
+from llama_index_grounded.synthesis.answer import GroundedAnswer
 from llama_index_grounded.synthesis.links import UrlFor, check_url_for
 from llama_index_grounded.synthesis.prompts import Language, QuestionPosition
-from llama_index_grounded.synthesis.providers import Structured
 from llama_index_grounded.synthesis.respond import RefusalText, check_refusal_text
 from llama_index_grounded.synthesis.validate import InvalidIdPolicy
 from llama_index_grounded.tokens import TokenCounter

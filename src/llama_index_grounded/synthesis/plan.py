@@ -15,14 +15,15 @@ from llama_index.core.prompts import BasePromptTemplate
 
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.evidence import identity, included_text, mark_of, strip, with_text
+from llama_index_grounded.llm.providers import Kind
+from llama_index_grounded.llm.structured import bounded, schema_of
 from llama_index_grounded.rendering import Removed, Renderer, clean
 from llama_index_grounded.rendering.renderer import key_at, size_of
 from llama_index_grounded.schema import Action, Decision, Refusal, RefusalReason, SourceRef
 from llama_index_grounded.selection.trail import FOREIGN
-from llama_index_grounded.synthesis.answer import GroundedAnswer, bounded, schema_of
+from llama_index_grounded.synthesis.answer import GroundedAnswer
 from llama_index_grounded.synthesis.links import UrlFor, with_url
 from llama_index_grounded.synthesis.prompts import envelope
-from llama_index_grounded.synthesis.providers import Kind
 
 if TYPE_CHECKING:
     from llama_index.core.schema import NodeWithScore

@@ -10,12 +10,7 @@ from llama_index.core.constants import DEFAULT_CONTEXT_WINDOW
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from llama_index_grounded.evidence import MetadataKeys
-from llama_index_grounded.rendering import Renderer
-from llama_index_grounded.selection.trail import Evidence, collect
-from llama_index_grounded.synthesis.base import LateSynthesizer
-from llama_index_grounded.synthesis.options import Options
-from llama_index_grounded.synthesis.plan import Plan, PromptParts, make_plan
-from llama_index_grounded.synthesis.providers import (
+from llama_index_grounded.llm.providers import (
     OTHER_PROTOCOL,
     UNSET_WINDOW,
     chooses_its_own_window,
@@ -23,6 +18,11 @@ from llama_index_grounded.synthesis.providers import (
     structured_by,
     window_of,
 )
+from llama_index_grounded.rendering import Renderer
+from llama_index_grounded.selection.trail import Evidence, collect
+from llama_index_grounded.synthesis.base import LateSynthesizer
+from llama_index_grounded.synthesis.options import Options
+from llama_index_grounded.synthesis.plan import Plan, PromptParts, make_plan
 from llama_index_grounded.tokens import TokenCounter
 
 if TYPE_CHECKING:

@@ -1,20 +1,20 @@
 """Read a reply while it is still being written: verdict and sources first, then the answer, character by character.
 
-The reader finds the same object as `answer.read_reply` and the same text as `validate.judge`, whatever the size of the
-pieces; those two judge the whole reply in the end. What it adds is when a character may be shown: not before a verdict
-that answers and a valid source are known, and not while it may still become part of a tag or a marker. A model that
-writes its fields in another order makes the text wait.
+The reader finds the same object as `structured.read_reply` and the same text as `validate.judge`, whatever the size of
+the pieces; those two judge the whole reply in the end. What it adds is when a character may be shown: not before a
+verdict that answers and a valid source are known, and not while it may still become part of a tag or a marker. A model
+that writes its fields in another order makes the text wait.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
 
+from llama_index_grounded.llm.object_reader import ObjectReader
 from llama_index_grounded.rendering import clean
 from llama_index_grounded.schema import Verdict
 from llama_index_grounded.synthesis.cleaner import AnswerCleaner
 from llama_index_grounded.synthesis.keys import normalise_ids, resolve_ids
-from llama_index_grounded.synthesis.object_reader import ObjectReader
 from llama_index_grounded.synthesis.validate import has_words
 
 __all__ = ["ReplyReader"]

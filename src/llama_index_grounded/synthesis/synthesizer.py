@@ -14,16 +14,16 @@ from llama_index.core.instrumentation.events.synthesis import SynthesizeStartEve
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from llama_index_grounded.evidence import DEFAULT_KEYS, MetadataKeys
+from llama_index_grounded.llm.call import Deadline
+from llama_index_grounded.llm.providers import Structured, chooses_its_own_window
 from llama_index_grounded.rendering import Renderer, XmlRenderer
 from llama_index_grounded.selection.trail import Evidence, collect
 from llama_index_grounded.synthesis.answer import GroundedAnswer
 from llama_index_grounded.synthesis.conversation import Conversation
-from llama_index_grounded.synthesis.drive import drive, drive_async
-from llama_index_grounded.synthesis.generate import Deadline
+from llama_index_grounded.synthesis.generate import drive, drive_async
 from llama_index_grounded.synthesis.options import OnError, Options, fingerprint
 from llama_index_grounded.synthesis.planner import PlanningSynthesizer, as_bundle
 from llama_index_grounded.synthesis.prompts import SYSTEM_PROMPT, Language, QuestionPosition
-from llama_index_grounded.synthesis.providers import Structured, chooses_its_own_window
 from llama_index_grounded.synthesis.respond import GroundedResponse, RefusalText, refusal_words
 from llama_index_grounded.synthesis.session import Session
 from llama_index_grounded.synthesis.streaming import AsyncGroundedStreamingResponse, GroundedStreamingResponse

@@ -17,7 +17,7 @@ from llama_index.core.llms.function_calling import FunctionCallingLLM
 from llama_index.core.tools import FunctionTool
 
 from llama_index_grounded.errors import ConfigurationError
-from llama_index_grounded.synthesis import clients
+from llama_index_grounded.llm import clients
 
 if TYPE_CHECKING:
     from llama_index.core.base.llms.types import (
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
         ChatResponseGen,
     )
     from llama_index.core.llms import LLM
-
-    from llama_index_grounded.synthesis.answer import GroundedAnswer
+    from pydantic import BaseModel
 
 __all__ = [
     "OTHER_PROTOCOL",
@@ -172,7 +171,7 @@ def prepare(
     *,
     num_output: int,
     schema: Mapping[str, Any],
-    output_cls: type[GroundedAnswer],
+    output_cls: type[BaseModel],
     seconds: float | None,
 ) -> Prepared:
     """Make the copy and the options for one call: the output limit and, where the client takes one, a time limit."""
@@ -224,10 +223,10 @@ def own_async_client(llm: LLM, own: LLM) -> AbstractAsyncContextManager[None]:
     return clients.own_openai(llm, own) if _is_openai(llm) else contextlib.nullcontext()
 
 
-def _tool(kind: Kind, output_cls: type[GroundedAnswer]) -> FunctionTool | None:
+def _tool(kind: Kind, output_cls: type[BaseModel]) -> FunctionTool | None:
     if kind != "tool":
         return None
-    about = "Give the answer, its verdict and the keys of its sources."
+    about = "Give your answer in these fields."
     return FunctionTool.from_defaults(fn=_keep, name=output_cls.__name__, description=about, fn_schema=output_cls)
 
 
@@ -236,7 +235,7 @@ def _keep(**fields: Any) -> dict[str, Any]:
     return fields
 
 
-def _response_format(schema: Mapping[str, Any], output_cls: type[GroundedAnswer]) -> dict[str, Any]:
+def _response_format(schema: Mapping[str, Any], output_cls: type[BaseModel]) -> dict[str, Any]:
     # OpenAI's strict mode wants every property required.
     strict = set(schema["required"]) == set(schema["properties"])
     described = {"name": output_cls.__name__, "schema": dict(schema), "strict": strict}

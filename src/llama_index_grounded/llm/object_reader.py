@@ -1,7 +1,7 @@
 """Read one JSON object while it is still being written, and hand out one of its texts as it comes.
 
-The object is found by the rule that `answer` states for whole replies. Each character is looked at a bounded number of
-times, whatever the size of the pieces.
+The object is found by the rule that `structured` states for whole replies. Each character is looked at a bounded number
+of times, whatever the size of the pieces.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from enum import Enum, auto
 from typing import Any
 
-from llama_index_grounded.synthesis.answer import loads
+from llama_index_grounded.llm.structured import loads
 
 __all__ = ["ObjectReader"]
 

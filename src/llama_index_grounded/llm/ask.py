@@ -1,0 +1,110 @@
+"""Ask a model one question about evidence and get a filled-in Pydantic model, or why there is none.
+
+For judges: gates, conflicts, groundedness. There is one call, no retry; nothing that a provider does raises.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from llama_index.core.base.llms.types import ChatMessage, MessageRole
+from pydantic import BaseModel
+
+from llama_index_grounded.llm.call import AsyncModelStream, Call, Deadline, Fault, ModelStream
+from llama_index_grounded.llm.providers import structured_by
+from llama_index_grounded.llm.structured import InvalidReplyError, read_reply, schema_of
+from llama_index_grounded.schema import Usage
+
+if TYPE_CHECKING:
+    from llama_index.core.llms import LLM
+
+    from llama_index_grounded.llm.reply import Reply
+
+__all__ = ["Asked", "aask", "ask"]
+
+Model = TypeVar("Model", bound=BaseModel)
+
+_logger = logging.getLogger(__name__)
+_MOST_OUTPUT = 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked(Generic[Model]):
+    """What one call brought."""
+
+    value: Model | None
+    why: str = ""
+    """Why there is no value; safe to show."""
+    calls: int = 1
+    """0 where the time was over before the call went out."""
+    usage: Usage
+
+
+def ask(
+    llm: LLM,
+    messages: Sequence[ChatMessage],
+    output_cls: type[Model],
+    *,
+    seconds: float | None = None,
+    num_output: int = _MOST_OUTPUT,
+) -> Asked[Model]:
+    """Make one call and read its reply.
+
+    Args:
+        llm: The judge.
+        messages: What to ask; documents in it must be escaped already.
+        output_cls: What the judge fills in.
+        seconds: How long to wait; None for no deadline.
+        num_output: Most tokens of the reply.
+    """
+    stream = ModelStream(llm, _call(llm, messages, output_cls, num_output), Deadline(seconds))
+    try:
+        while isinstance(step := stream.next(), str):
+            pass
+    finally:
+        stream.close()
+    return _asked(step, output_cls)
+
+
+async def aask(
+    llm: LLM,
+    messages: Sequence[ChatMessage],
+    output_cls: type[Model],
+    *,
+    seconds: float | None = None,
+    num_output: int = _MOST_OUTPUT,
+) -> Asked[Model]:
+    """Make one call and read its reply; see `ask`. A cancellation reaches the model."""
+    stream = AsyncModelStream(llm, _call(llm, messages, output_cls, num_output), Deadline(seconds))
+    try:
+        while isinstance(step := await stream.next(), str):
+            pass
+    finally:
+        await stream.close()
+    return _asked(step, output_cls)
+
+
+def _call(llm: LLM, messages: Sequence[ChatMessage], output_cls: type[BaseModel], num_output: int) -> Call:
+    kind, schema = structured_by(llm, "auto"), schema_of(output_cls)
+    if kind == "prompt":
+        form = f"Answer with one JSON object of this form and nothing else:\n{json.dumps(schema, ensure_ascii=False)}"
+        messages = [*messages, ChatMessage(role=MessageRole.USER, content=form)]
+    system = [ChatMessage(role=MessageRole.SYSTEM, content=llm.system_prompt)] if llm.system_prompt else []
+    return Call(messages=[*system, *messages], num_output=num_output, kind=kind, schema=schema, output_cls=output_cls)
+
+
+def _asked(reply: Reply | Fault, output_cls: type[Model]) -> Asked[Model]:
+    if isinstance(reply, Fault):
+        _logger.error("no judgement: %s", reply.detail, exc_info=reply.error)
+        usage = Usage(prompt_tokens=None, completion_tokens=None) if reply.called else Usage()
+        return Asked(value=None, why=reply.detail, calls=int(reply.called), usage=usage)
+    usage = Usage(prompt_tokens=reply.prompt_tokens, completion_tokens=reply.completion_tokens)
+    try:
+        return Asked(value=read_reply(reply.text, output_cls), usage=usage)
+    except InvalidReplyError as error:
+        limit = ": the model reached its output limit" if reply.cut_off else ""
+        return Asked(value=None, why=f"{error}{limit}", usage=usage)

@@ -1,0 +1,161 @@
+"""A Pydantic model that an LLM fills in: the schema that it is given, and how its reply is read.
+
+The rule for a reply, in one piece: a byte order mark and one leading ``<think>…</think>`` block are dropped; the answer
+is the JSON object that begins at the first ``{``; everything before it (prose, a code fence) and after it is ignored,
+unless another ``{`` follows, since two objects are no answer. No key may stand twice, no field may be missing, unknown
+or empty by default, and an object that breaks off is never completed.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from typing import Any, TypeVar, cast
+
+from pydantic import BaseModel, ValidationError
+
+from llama_index_grounded.errors import ConfigurationError
+
+__all__ = ["InvalidReplyError", "bounded", "field_names", "loads", "read_reply", "schema_of"]
+
+Model = TypeVar("Model", bound=BaseModel)
+
+_THINKING = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
+_OPEN_THINKING = re.compile(r"\s*<think>")
+_MOST_NAMED_FAULTS = 3
+
+
+class InvalidReplyError(ValueError):
+    """A reply that is no answer; the text says why, and holds nothing that the model wrote."""
+
+
+def read_reply(text: str, output_cls: type[Model]) -> Model:
+    """Read a whole reply by the rule above.
+
+    Raises:
+        InvalidReplyError: If the reply is no complete, valid object.
+    """
+    body = text.lstrip("\ufeff")
+    body = _THINKING.sub("", body, count=1) if _THINKING.match(body) else body
+    if _OPEN_THINKING.match(body):
+        raise InvalidReplyError("the reply broke off while the model was thinking")
+    start = body.find("{")
+    if start < 0:
+        raise InvalidReplyError("the reply is empty" if not body.strip() else "the reply holds no JSON object")
+    fields, end = _decode(body, start)
+    if "{" in body[end:]:
+        raise InvalidReplyError("the reply holds more than one JSON object")
+    try:
+        return output_cls.model_validate(fields)
+    except ValidationError as error:
+        raise InvalidReplyError(_faults(error, output_cls)) from None
+    except Exception as error:  # a validator of the user's class met a value that it did not expect
+        msg = f"a validator of {output_cls.__name__} failed ({type(error).__name__})"
+        raise InvalidReplyError(msg) from error
+
+
+def field_names(output_cls: type[BaseModel]) -> frozenset[str] | None:
+    """Return the names that an answer may have; None where a subclass allows any."""
+    if output_cls.model_config.get("extra") != "forbid":
+        return None
+    return frozenset(field.alias or name for name, field in output_cls.model_fields.items())
+
+
+def loads(text: str) -> Any:
+    """Read one JSON value by the rule for a reply.
+
+    Raises:
+        ValueError: If it is none, or holds what the rule refuses.
+    """
+    return _DECODER.decode(text)
+
+
+def _decode(text: str, start: int) -> tuple[dict[str, Any], int]:
+    try:
+        return _DECODER.raw_decode(text, start)
+    except json.JSONDecodeError as error:
+        cut = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated")
+        raise InvalidReplyError("the JSON object breaks off" if cut else "the JSON object is malformed") from None
+    except InvalidReplyError:
+        raise
+    except ValueError:  # Python reads no whole number of more than some thousand digits
+        raise InvalidReplyError("the JSON object holds a number that is too long") from None
+    except RecursionError:
+        raise InvalidReplyError("the JSON object is nested too deeply") from None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise InvalidReplyError("a key stands twice in the JSON object")
+    return fields
+
+
+def _refuse_constant(_: str) -> None:
+    raise InvalidReplyError("the JSON object holds a number that JSON does not know")
+
+
+def _faults(error: ValidationError, output_cls: type[BaseModel]) -> str:
+    """Name known fields and kinds of faults. Values and unknown names stay out: they are the model's words."""
+    found = error.errors(include_url=False, include_input=False, include_context=False)
+    places = [str(fault["loc"][0]) if fault["loc"] else "object" for fault in found]
+    named = [
+        f"{place if place in output_cls.model_fields else 'an unknown field'}: {fault['type']}"
+        for place, fault in zip(places, found, strict=True)
+    ]
+    return "the JSON object does not fit: " + ", ".join(named[:_MOST_NAMED_FAULTS])
+
+
+# Not strict: small models write line breaks into strings, and what they mean is plain.
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse_constant, strict=False)
+
+
+@functools.lru_cache(maxsize=64)
+def schema_of(output_cls: type[BaseModel]) -> dict[str, Any]:
+    """Return the JSON schema of an answer class with its definitions written out, as grammars of local servers want it.
+
+    Titles and the class's own docstring are left out: they are for programmers.
+
+    Raises:
+        ConfigurationError: If the class holds itself.
+    """
+    schema = output_cls.model_json_schema()
+    definitions: dict[str, Any] = schema.pop("$defs", {})
+    written = cast("dict[str, Any]", _inline(schema, definitions, ()))
+    written.pop("description", None)
+    return written
+
+
+def bounded(schema: Any, most: int) -> Any:
+    """Allow no list of sources to be longer than there are sources; a small model can count up for ever."""
+    if isinstance(schema, list):
+        return [bounded(item, most) for item in schema]  # pyright: ignore[reportUnknownVariableType]
+    if not isinstance(schema, dict):
+        return schema
+    parts = {name: bounded(part, most) for name, part in cast("dict[str, Any]", schema).items()}
+    sources = parts.get("sources")
+    if isinstance(sources, dict) and cast("dict[str, Any]", sources).get("type") == "array":
+        parts["sources"] = {"maxItems": most, **cast("dict[str, Any]", sources)}
+    return parts
+
+
+def _inline(part: Any, definitions: dict[str, Any], above: tuple[str, ...]) -> Any:
+    if isinstance(part, list):
+        return [_inline(item, definitions, above) for item in part]  # pyright: ignore[reportUnknownVariableType]
+    if not isinstance(part, dict):
+        return part
+    fields = cast("dict[str, Any]", part)
+    name = str(fields.get("$ref", "")).removeprefix("#/$defs/")
+    if name in above:
+        msg = f"the answer class holds itself ({name}); a recursive schema can not be sent"
+        raise ConfigurationError(msg)
+    if name in definitions:
+        rest = {key: value for key, value in fields.items() if key != "$ref"}
+        return _inline({**definitions[name], **rest}, definitions, (*above, name))
+    # A property may be called "title"; a title of a schema is a text.
+    return {
+        key: _inline(value, definitions, above)
+        for key, value in fields.items()
+        if not (key == "title" and isinstance(value, str))
+    }
