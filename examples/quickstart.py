@@ -49,6 +49,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SetupError as error:
         say(f"quickstart: {error}")
         return 2
+    except KeyboardInterrupt:
+        return 130
+    except ModuleNotFoundError as error:
+        say(f"quickstart: {error.name} is missing: pip install 'llama-index-grounded[demo]'")
+        return 2
     except BrokenPipeError:
         # Whoever read the output has seen enough. Python would flush once more on its way out, and fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -58,28 +63,36 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Ask the bookstore's help pages a question.")
     add = parser.add_argument
-    add("question", type=_question)
+    add("question", nargs="+", type=_question)
     add("--audience", choices=sorted(READABLE), default="customer", help="whose pages may be read")
     add("--min-score", type=_score, help="refuse when the best score is lower; built in for wordllama only")
-    add("--json", action="store_true", help="print the whole result as JSON")
-    add("--preview", action="store_true", help="print what would be sent, and call no model")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print the whole result as JSON")
+    form.add_argument("--preview", action="store_true", help="print what would be sent, and call no model")
     add("--reingest", action="store_true", help="store the pages again")
     add("--offline", action="store_true", help="use the built-in models even where an Ollama answers")
     add("--model", default="gemma3:4b", help="chat model on Ollama")
     add("--embed-model", default="nomic-embed-text", help="embedding model on Ollama")
-    return parser.parse_args(argv)
+    options = parser.parse_args(argv)
+    options.question = " ".join(options.question)  # also where nobody quoted it
+    return options
 
 
 def _question(text: str) -> str:
     if not text.strip():
         raise argparse.ArgumentTypeError("ask something")
+    if not text.isprintable() and any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise argparse.ArgumentTypeError("the question is not in the terminal's encoding")
     return text
 
 
 def _score(text: str) -> float:
-    score = float(text)
+    try:
+        score = float(text)
+    except ValueError:
+        score = math.nan
     if not math.isfinite(score):
-        raise argparse.ArgumentTypeError("not a finite number")
+        raise argparse.ArgumentTypeError(f"not a finite number: {text!r}")
     return score
 
 

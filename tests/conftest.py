@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import os
+import signal
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.ollama_server import ollama_server
 from tests.postgres import pg_store, postgres, postgres_uri, wordllama_embed
 
 __all__ = ["ollama_server", "pg_store", "postgres", "postgres_uri", "wordllama_embed"]
+
+
+def pytest_configure() -> None:
+    """Let a test run that is terminated stop the servers that it started."""
+    signal.signal(signal.SIGTERM, lambda *_: pytest.exit("terminated", 143))
+
 
 # Without a deadline: a shared machine is slow at times, and a slow example proves nothing.
 settings.register_profile("dev", deadline=None)

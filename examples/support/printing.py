@@ -33,7 +33,7 @@ def answer_lines(result: GroundedResult, seconds: float) -> list[str]:
     return [
         result.answer,
         "",
-        f"Verdict: {result.verdict or 'none'}",
+        f"Verdict: {result.verdict or '-'}",
         *_reason(result),
         *(_citation(citation) for citation in result.citations),
         *(f"Warning: {warning}" for warning in result.warnings),

@@ -14,6 +14,19 @@ import quickstart
 
 __all__ = ["Printed", "Quickstart"]
 
+STAFF_QUESTION = "When do suppliers get damaged or unsold books back?"
+STAFF_ONLY = (
+    "supplier-returns",
+    "Supplier",
+    "delivery note",
+    "90 days",
+    "credit note",
+    "pallet",
+    "consignment",
+    "ledger",
+)
+"""Words of a page that customers may not read."""
+
 
 class Printed(NamedTuple):
     """What one run left behind."""

@@ -56,6 +56,9 @@ class ScriptedLLM(CustomLLM):
     _lock: Any = PrivateAttr(default_factory=threading.Lock)
 
     def __init__(self, replies: Sequence[str | Mapping[str, Any] | BaseException], **options: Any) -> None:
+        if isinstance(replies, (str, Mapping)):
+            msg = "replies must be a list of replies, not one reply"
+            raise TypeError(msg)
         super().__init__(replies=list(replies), **options)
 
     @classmethod

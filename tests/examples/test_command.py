@@ -1,0 +1,95 @@
+"""The quickstart as a process of its own: output, errors, pipes and interrupts."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import quickstart
+from llama_index_grounded import GroundedResult
+from tests.examples.conftest import STAFF_ONLY, STAFF_QUESTION
+
+SECONDS = 90
+"""For a process of its own: importing LlamaIndex alone takes seconds, and far more on a busy machine."""
+
+
+def start(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the quickstart as a user does, in a process of its own."""
+    kept = {name: value for name, value in os.environ.items() if name not in {"OLLAMA_HOST", "DATABASE_URL"}}
+    return subprocess.run(
+        [sys.executable, quickstart.__file__, *arguments],
+        env={**kept, "PYTHONIOENCODING": "utf-8", **environment},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=SECONDS,
+        check=False,
+    )
+
+
+@pytest.mark.timeout(2 * SECONDS)
+def test_the_command_prints_json_and_nothing_else_on_stdout(data_folder: Path) -> None:
+    """As a process of its own it answers on stdout, says what it runs on on stderr, and ends with 0."""
+    done = start(STAFF_QUESTION, "--json", "--offline", GROUNDED_DATA=str(data_folder))
+    assert done.returncode == 0, done.stderr
+    result = GroundedResult.model_validate(json.loads(done.stdout))
+    assert result.refusal is not None
+    assert not [text for text in STAFF_ONLY if text in done.stdout + done.stderr]
+    assert [line.split()[0] for line in done.stderr.splitlines() if not line.startswith("Ingesting")] == ["Running"]
+
+
+@pytest.mark.timeout(2 * SECONDS)
+def test_an_interrupt_ends_it_quietly(data_folder: Path) -> None:
+    """Ctrl-C while it works: no traceback, and the code that shells expect."""
+    with subprocess.Popen(
+        [sys.executable, quickstart.__file__, "How long is delivery?", "--offline", "--reingest"],
+        env={**os.environ, "GROUNDED_DATA": str(data_folder)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+    ) as process:
+        assert process.stderr is not None
+        first = process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        rest = process.stderr.read()
+    assert first.startswith("Running on")
+    assert "Traceback" not in rest
+    assert process.returncode == 130
+
+
+@pytest.mark.timeout(2 * SECONDS)
+def test_a_reader_that_has_seen_enough_ends_the_output(data_folder: Path) -> None:
+    """Piped into a command that closes its input early, such as head, it ends quietly."""
+    command = [sys.executable, quickstart.__file__, "How long is delivery?", "--offline"]
+    with subprocess.Popen(
+        command,
+        env={**os.environ, "GROUNDED_DATA": str(data_folder), "PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        errors = process.stderr.read()
+    assert process.returncode == 0
+    assert "Traceback" not in errors
+    assert "BrokenPipe" not in errors
+
+
+@pytest.mark.timeout(2 * SECONDS)
+def test_the_command_reports_an_error_in_one_line(data_folder: Path) -> None:
+    """A server that does not answer ends the command with 2, one line on stderr and no traceback."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    done = start("Any question?", GROUNDED_DATA=str(data_folder), OLLAMA_HOST=f"127.0.0.1:{port}")
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert "no Ollama answers at" in line
