@@ -44,6 +44,7 @@ _GAP = re.compile(
 _SIGNS = {"…": "...", "≤": "<=", "≥": ">="}
 _LINE_END = re.compile(r"[\n\r\x0b\x0c\x85\u2028\u2029]")
 _HALF = 20
+_SHORT = 8
 _LEFT_HALF = re.compile(r"\w+\Z")
 _RIGHT_HALF = re.compile(r"\w+")
 # Tags of the Unicode database for the same letter or digit in another shape; <super>, <sub>, <circle>, <fraction> and
@@ -174,7 +175,7 @@ def _pattern(shapes: str, marks: str) -> re.Pattern[str]:
 def _replacement(found: re.Match[str], wraps: Mapping[Wrap, str]) -> tuple[str, Wrap | None]:
     old = found[0]
     if found.lastgroup != "gap":
-        return unicodedata.normalize("NFC", "".join(map(_shape, old))), None
+        return (_usual if len(old) <= _SHORT else _usual.__wrapped__)(old), None
     if old[0] in "-\u00ad" and _LINE_END.search(old) and (wrap := _halves(found)):
         letters = wrap[0][-1].isalpha() and wrap[1][0].isalpha()
         return wraps.get(wrap, "-" if old[0] == "-" and not letters else ""), wrap
@@ -187,6 +188,11 @@ def _halves(found: re.Match[str]) -> Wrap | None:
     left = _LEFT_HALF.search(text[max(0, found.start() - _HALF) : found.start()])
     right = _RIGHT_HALF.match(text, found.end(), found.end() + _HALF)
     return (left[0], right[0]) if left and right else None
+
+
+@lru_cache(maxsize=8192)
+def _usual(cluster: str) -> str:
+    return unicodedata.normalize("NFC", "".join(map(_shape, cluster)))
 
 
 @lru_cache(maxsize=8192)
