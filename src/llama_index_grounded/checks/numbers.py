@@ -1,0 +1,212 @@
+"""Check that every number of the answer stands in a cited source or in the question.
+
+`quantities` says what is a number and how notations compare, `number_support` when one stands in a text. On top:
+
+* A claim with sources of its own is looked up in these, everything else in all cited sources; ``scope="all"`` looks in
+  every source of the prompt. A source is its included text, its title and its section. Both ends of a range, and both
+  parts of a date, must stand in one of them (or in the question).
+* Citation markers and source keys, numbers of list items (``1.``, ``2)``, ``(3)`` at the start of a line) and of
+  Markdown headings (``## 3.1 Returns``, ``## 3. Returns``) are no numbers of the answer; nor are words that are often
+  no number ("one", "bir", "first", "half"), which do count in a source.
+* Numbers in code are checked, and count, like all others; numbers in URLs do neither.
+* No number in the answer: ``passed``, and the detail says so, for there is nothing that could be wrong. No source in
+  the prompt: ``skipped``. An answer that cites nothing has its numbers looked up in the question only.
+
+What it can not see: a number that stands in the source for something else. Where a source says "50–199 copies: 15 %;
+200 and more: 22 %", an answer that promises 22 % for 120 copies passes. Nor does it know names, units of measure
+("5 days" against "5 weeks") or that "-5 %" is "fell by 5 %". The value alone counts: ``3.10`` is ``3.1`` unless one of
+them is called a version.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from llama_index_grounded.checks.number_forms import Quantity
+from llama_index_grounded.checks.number_support import Facts, derive, stands
+from llama_index_grounded.checks.quantities import quantities
+from llama_index_grounded.errors import ConfigurationError
+from llama_index_grounded.schema import CheckResult, Span
+from llama_index_grounded.synthesis.checking import CheckContext, OnFail
+from llama_index_grounded.synthesis.markers import CLOSERS, match_marker
+from llama_index_grounded.synthesis.window import Outcome, View
+
+__all__ = ["NumberCheck", "Scope"]
+
+Scope = Literal["cited", "all"]
+"""Where a number may stand: in what is cited for it, or in any source of the prompt."""
+
+_OPENERS = re.compile("[" + re.escape("".join(CLOSERS)) + "]")
+_KEY = re.compile(r"(?<![^\W_])[Ss][0-9]+(?![^\W_])")
+_ENUMERATION = re.compile(
+    r"^[ \t>]*(?:[-*+•][ \t]+)?(?:\*\*|__)?\(?[0-9]{1,3}(?:\.[0-9]{1,3}){0,4}[.)](?:\*\*|__)?[ \t]+(?=\S)"
+    r"|^#{1,6}[ \t]+[0-9]{1,2}(?:[.)]|(?:\.[0-9]{1,3}){1,4}[.)]?)[ \t]+(?=\S)",
+    re.MULTILINE,
+)
+_NAMED = 20
+_SHOWN = 40
+_MOST_DERIVED = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumberCheck:
+    """Every number, percentage, amount, date, time and version of the answer stands in a cited source or the question.
+
+    Args:
+        on_fail: What becomes of an answer that fails: ``"flag"``, ``"refuse"`` or ``"retry"``.
+        allow_derived: Also allow the sum or difference of two numbers of one cited source (or the question), and a
+            percentage of a number by a percentage of the source. The detail names each. Only the first 50 numbers that
+            stand nowhere are tried.
+        scope: ``"cited"`` looks in the cited sources, ``"all"`` in all sources of the prompt.
+
+    Raises:
+        ConfigurationError: When an option has another value.
+
+    Example:
+        >>> from llama_index_grounded.schema import SourceRef
+        >>> from llama_index_grounded.synthesis.checking import ShownSource
+        >>> ref = SourceRef(key="S1", node_id="n", document_id="d", chunk_id="c")
+        >>> context = CheckContext(
+        ...     question="How long?",
+        ...     answer="Within 30 days [S1].",
+        ...     sources={"S1": ShownSource(ref=ref, text="Return it within 14 days.")},
+        ...     cited=("S1",),
+        ... )
+        >>> NumberCheck().check(context).detail
+        '"30" stands in no cited source'
+    """
+
+    on_fail: OnFail = "flag"
+    allow_derived: bool = False
+    scope: Scope = "cited"
+
+    def __post_init__(self) -> None:
+        """Refuse options that mean nothing."""
+        for name, allowed in (
+            ("on_fail", get_args(OnFail)),
+            ("scope", get_args(Scope)),
+            ("allow_derived", (True, False)),
+        ):
+            value = getattr(self, name)
+            if not any(value is choice or (type(value) is str and value == choice) for choice in allowed):
+                raise ConfigurationError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {value!r}")
+
+    @property
+    def name(self) -> str:
+        """The name in results."""
+        return "numbers"
+
+    def check(self, context: CheckContext) -> CheckResult:
+        """Look up every number of the answer."""
+        if not context.sources:
+            return CheckResult(name=self.name, status="skipped", detail="there is no source to look in")
+        found = list(_numbers_of(context))
+        if not found:
+            return CheckResult(name=self.name, status="passed", detail="the answer has no numbers")
+        lookup = _Lookup(context, everywhere=self.scope == "all")
+        missing = [quantity for quantity in found if not lookup.supported(quantity)]
+        ways = lookup.derivations(missing[:_MOST_DERIVED]) if self.allow_derived else {}
+        missing = [quantity for quantity in missing if quantity.start not in ways]
+        derived = _listed(list(ways.values()))
+        if missing:
+            detail = _listed([lookup.fault(quantity) for quantity in missing])
+            spans = tuple(Span(start=quantity.start, end=quantity.end) for quantity in missing)
+            detail = f"{detail}; derived: {derived}" if derived else detail
+            return CheckResult(name=self.name, status="failed", detail=detail, spans=spans)
+        detail = f"derived: {derived}" if derived else f"numbers found: {len(found)} of {len(found)}"
+        return CheckResult(name=self.name, status="passed", detail=detail)
+
+
+class _Lookup:
+    """The texts in which the numbers of one answer may stand."""
+
+    def __init__(self, context: CheckContext, *, everywhere: bool) -> None:
+        self._context = context
+        self._everywhere = everywhere
+        self._asked = Facts.of(context.question)
+        self._read: dict[str, Facts] = {}
+        self._claims = sorted(context.claims, key=lambda claim: claim.start)
+        self._starts = [claim.start for claim in self._claims]
+
+    def supported(self, quantity: Quantity) -> bool:
+        """Return whether a quantity stands in one of its sources, or in the question."""
+        keys = self._keys(quantity)
+        return self._stands_in(quantity, keys) is not None or stands(quantity, (self._asked,))
+
+    def derivations(self, missing: Sequence[Quantity]) -> dict[int, str]:
+        """Return how quantities follow from others, by their first character."""
+        ways: dict[int, str] = {}
+        for quantity in missing:
+            written = self._written(quantity)
+            found = (derive(quantity, written, self._facts(key), self._asked) for key in self._keys(quantity))
+            way = next((way for way in found if way is not None), None)
+            if way is not None:
+                ways[quantity.start] = way
+        return ways
+
+    def fault(self, quantity: Quantity) -> str:
+        """Return one sentence on where a quantity was looked for and where else it stands."""
+        other = None if self._everywhere else self._stands_in(quantity, tuple(self._context.sources))
+        where = (
+            "source" if self._everywhere else "cited source" if self._claim(quantity) is None else "source of its claim"
+        )
+        elsewhere = f", but in {other}" if other is not None else ""
+        return f'"{self._written(quantity)}" stands in no {where}{elsewhere}'
+
+    def _written(self, quantity: Quantity) -> str:
+        text = " ".join(self._context.answer[quantity.start : quantity.end].split())
+        return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+
+    def _stands_in(self, quantity: Quantity, keys: Sequence[str]) -> str | None:
+        return next((key for key in keys if stands(quantity, (self._facts(key), self._asked))), None)
+
+    def _claim(self, quantity: Quantity) -> tuple[str, ...] | None:
+        """Return the sources of the claim in which a quantity stands."""
+        place = bisect_right(self._starts, quantity.start) - 1
+        claim = self._claims[place] if place >= 0 else None
+        return claim.keys if claim is not None and quantity.start < claim.end else None
+
+    def _keys(self, quantity: Quantity) -> tuple[str, ...]:
+        if self._everywhere:
+            return tuple(self._context.sources)
+        own = self._claim(quantity)
+        return self._context.cited if own is None else own
+
+    def _facts(self, key: str) -> Facts:
+        if key not in self._read:
+            source = self._context.sources[key]
+            self._read[key] = Facts.of(source.text, source.ref.title or "", source.ref.section or "")
+        return self._read[key]
+
+
+def _numbers_of(context: CheckContext) -> Iterator[Quantity]:
+    """Yield the quantities of the answer that are to be found in a source."""
+    regions = sorted(_not_said(context))
+    starts = [start for start, _ in regions]
+    for quantity in quantities(context.answer):
+        place = bisect_right(starts, quantity.start) - 1
+        if quantity.certain and (place < 0 or quantity.end > regions[place][1]):
+            yield quantity
+
+
+def _not_said(context: CheckContext) -> Iterator[tuple[int, int]]:
+    """Yield where markers, keys and the numbers of lists and headings stand."""
+    answer = context.answer
+    yield from (found.span() for found in _ENUMERATION.finditer(answer))
+    yield from (found.span() for found in _KEY.finditer(answer) if found[0].upper() in context.sources)
+    whole = View(answer, len(answer), more=False, last=True, openers="")
+    for opener in _OPENERS.finditer(answer):
+        hit = match_marker(whole, opener.start())
+        if hit.outcome is Outcome.FOUND:
+            yield opener.start(), hit.end
+
+
+def _listed(sentences: Sequence[str]) -> str:
+    """Return each sentence once, and how many there are more."""
+    different = list(dict.fromkeys(sentences))
+    more = f"; and {len(different) - _NAMED} more" if len(different) > _NAMED else ""
+    return "; ".join(different[:_NAMED]) + more

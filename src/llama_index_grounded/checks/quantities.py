@@ -1,0 +1,259 @@
+"""Find the numbers, percentages, amounts, dates, times and versions of a text, in English and Turkish notation.
+
+The rules; `number_words` tells what single numerals, words and dates stand for:
+
+1. Decimal digits of every script count (``٣``, ``１``); ``²`` does not. ``½`` and ``1/2`` are 0.5, ``2½`` is 2.5.
+   A fraction that does not end (``1/3``) has 28 digits. Numbers in URLs and link targets are left out; code is text.
+2. A sign counts where ``-`` or ``−`` stands right in front of the digits and behind no letter, digit or bracket: ``-5``
+   is not ``5``.
+3. **Percent**: ``%22``, ``22 %``, ``22 percent``, ``yüzde 22``. **Currency**: a symbol, code or word on either side
+   (``$5``, ``5 USD``, ``5 dollars``, ``₺5``, ``5 TL``); the unit is the code.
+4. **Multipliers**: ``2.5M``, ``5k``, ``2,5 milyon``, ``5 thousand``. ``5m`` and ``5B`` are 5, too. ``2 milyon 500 bin``
+   is two numbers. Other suffixes do not matter: ``21-day``, ``24'lük``, ``15'i``, ``1990s``.
+5. **Ordinals**: ``1st``, ``3üncü``, and words up to tenth.
+6. **Dates** and **times** are read as a whole. A time is the second of its day; ``am`` and ``pm`` are its unit. The
+   year of a full date also stands alone.
+7. **Ranges**: two quantities joined by a dash, "to", "ile", "ila", "through", or "between … and". The first has the
+   second's percent sign or currency, and the other way round. ``2010-12`` is a range, ``2026-03`` a month.
+8. **Versions**: three or more groups (``3.6.1``), two behind ``v``, "version", "release" or "sürüm", and ``3.6.x``.
+   ``1.200.500`` is a number.
+9. **Digit strings** (telephone numbers, ISBNs): what is grouped by hyphens, or begins with ``+``, ``(`` or 0.
+10. A word that is often no number is not ``certain``: one, half, first to third, bir, yarım, altı, yedi, yüz, ilk … on
+    their own, unless a unit such as "gün" or a percent sign follows. "on" and "bin" are numbers only in a Turkish text,
+    in front of such a unit, or beside other number words.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from decimal import Decimal
+
+from llama_index_grounded.checks import number_shapes as shapes
+from llama_index_grounded.checks.number_forms import READERS, Kind, Quantity, date, one
+from llama_index_grounded.checks.number_words import ORDINALS, Phrase, Term, shifted, terms_of
+
+__all__ = ["Quantity", "quantities"]
+
+_LAST_WEAK_PLACE = 3
+_NO_SIGN = frozenset(")]}%.-–_'\"")
+_BETWEEN, _AND = "between ", " and "
+_LOOK_BACK, _BIG_DAY = 12, 2
+_HUNDRED = Decimal(100)
+
+
+def quantities(text: str) -> list[Quantity]:
+    """Return the quantities of a text in their order, in linear time.
+
+    Example:
+        >>> [(found.kind, str(found.readings[0][0])) for found in quantities("yüzde 22, yirmi iki")]
+        [('percent', '22'), ('number', '22')]
+    """
+    folded = _fold(text)
+    return list(_with_ranges(folded, _measured(folded)))
+
+
+def _fold(text: str) -> str:
+    """Make digits, dashes, spaces and apostrophes uniform, character for character, and blank what is no text."""
+    folded = shapes.OTHER_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text).translate(shapes.FOLDED)
+    return shapes.URL.sub(lambda url: "\ufffc" * len(url[0]), folded)
+
+
+def _lower(text: str) -> str:
+    return text.replace("İ", "i").lower()
+
+
+def _measured(folded: str) -> Iterator[Quantity]:
+    """Yield the quantities with their signs, multipliers and units."""
+    turkish = shapes.TURKISH.search(folded) is not None and shapes.ENGLISH.search(folded) is None
+    floor = 0
+    for bare in _bare(folded):
+        if bare.start < floor:
+            # A multiplier, which belongs to the number in front of it.
+            continue
+        found = bare
+        if bare.kind == "number":
+            found = _with_unit(folded, _multiplied(folded, bare), floor)
+        if not found.numeral and found.kind != "ordinal":
+            words = set(_lower(folded[bare.start : bare.end]).split())
+            counted = shapes.MEASURE.match(folded, found.end) is not None and not words & shapes.NEVER_ALONE
+            certain = found.certain or counted or found.kind != "number"
+            found = replace(found, certain=certain)
+            if words <= shapes.ENGLISH_TOO and not (certain or turkish):
+                continue
+        floor = found.end
+        yield found
+
+
+def _bare(folded: str) -> Iterator[Quantity]:
+    """Yield what the patterns find, and what number words add up to."""
+    spoken: _Spoken | None = None
+    for atom in shapes.ATOM.finditer(folded):
+        kind = atom.lastgroup or "word"
+        if spoken is not None and (kind != "word" or not spoken.goes_on(folded, atom)):
+            yield spoken.quantity()
+            spoken = None
+        elif spoken is not None:
+            continue
+        if kind == "word":
+            spoken = _Spoken.begin(atom)
+            yield from _lone_word(atom)
+        else:
+            yield from READERS[kind](atom[0], atom.start())
+    if spoken is not None:
+        yield spoken.quantity()
+
+
+class _Spoken:
+    """Number words that follow each other."""
+
+    def __init__(self, phrase: Phrase, atom: re.Match[str]) -> None:
+        self._phrase = phrase
+        self._start, self._end = atom.span()
+        self._reach = self._end
+        self._words = [_lower(atom[0])]
+
+    @classmethod
+    def begin(cls, atom: re.Match[str]) -> _Spoken | None:
+        """Return a number that begins with this word, None if it is no number word."""
+        terms = _terms(atom[0])
+        phrase = _added(Phrase(terms[0]), terms[1:]) if terms else None
+        return None if phrase is None else cls(phrase, atom)
+
+    def goes_on(self, folded: str, atom: re.Match[str]) -> bool:
+        """Take the next word, if it goes on with the number."""
+        gap, after_and = folded[self._reach : atom.start()], self._reach != self._end
+        if gap not in {" ", "-", "\n", "\u00a0"}:
+            return False
+        if atom[0].lower() == "and" and self._phrase.takes_and and not after_and:
+            self._reach = atom.end()
+            return True
+        terms = _terms(atom[0])
+        phrase = _added(self._phrase, terms) if terms and not (after_and and terms[0].value >= _HUNDRED) else None
+        if phrase is None:
+            return False
+        self._phrase, self._end, self._reach = phrase, atom.end(), atom.end()
+        self._words.append(_lower(atom[0]))
+        return True
+
+    def quantity(self) -> Quantity:
+        """Return the number."""
+        several = len(self._words) > 1 and not shapes.ENGLISH_TOO.issuperset(self._words)
+        certain = several or self._words[0] not in shapes.AMBIGUOUS
+        return Quantity(
+            start=self._start, end=self._end, kind="number", readings=((self._phrase.value,),), certain=certain
+        )
+
+
+def _terms(word: str) -> tuple[Term, ...]:
+    """Return the number words in a word, also where its capital I is a Turkish ı."""
+    return terms_of(_lower(word)) or (terms_of(_lower(word.replace("I", "ı"))) if "I" in word else ())
+
+
+def _added(phrase: Phrase, terms: tuple[Term, ...]) -> Phrase | None:
+    """Return the number with more words, None if they do not go on with it."""
+    longer = copy.copy(phrase)
+    for term in terms:
+        if not longer.takes(term):
+            return None
+        longer.add(term)
+    return longer
+
+
+def _lone_word(atom: re.Match[str]) -> Iterator[Quantity]:
+    """Yield the place or the part of one that a word names."""
+    word = _lower(atom[0])
+    if word in ORDINALS:
+        value = ORDINALS[word]
+        yield one("ordinal", atom.start(), atom[0], ((value,),), certain=value > _LAST_WEAK_PLACE)
+    elif word in shapes.PARTS_OF_ONE:
+        yield one("number", atom.start(), atom[0], ((shapes.PARTS_OF_ONE[word],),), certain=False)
+
+
+def _multiplied(folded: str, found: Quantity) -> Quantity:
+    """Return the quantity with a multiplier behind it taken in."""
+    behind = shapes.MULTIPLIER.match(folded, found.end)
+    if behind is None:
+        return found
+    zeros = shapes.ZEROS[_lower(behind["sure"] or behind["maybe"] or behind["short"] or behind["word"])]
+    times = tuple((shifted(value, zeros),) for (value,) in found.readings if value is not None)
+    return replace(
+        found,
+        end=behind.end(),
+        readings=(*times, *found.readings) if behind["maybe"] else times,
+        numeral="",
+        certain=True,
+        parts=(),
+    )
+
+
+def _with_unit(folded: str, found: Quantity, floor: int) -> Quantity:
+    """Return the number with its sign and its percent sign, currency or ordinal ending; `floor` ends the one before."""
+    before = shapes.BEFORE.search(folded, max(floor, found.start - _LOOK_BACK), found.start)
+    start = found.start if before is None else before.start()
+    behind = shapes.AFTER.match(folded, found.end) if before is None else None
+    unit = before or behind
+    minus = _negative(folded, start, floor) if found.numeral else False
+    start -= minus
+    if (before is not None and before[0].endswith("-") and found.numeral) or minus:
+        found = replace(found, readings=tuple((-value,) for (value,) in found.readings if value is not None), parts=())
+    if unit is None:
+        place = shapes.PLACE.match(folded, found.end)
+        kind: Kind = "number" if place is None else "ordinal"
+        return replace(found, start=start, end=found.end if place is None else place.end(), kind=kind)
+    end = found.end if behind is None else behind.end()
+    money = unit["money"]
+    if money is None:
+        return replace(found, start=start, end=end, kind="percent", parts=())
+    code = shapes.SYMBOLS.get(money) or shapes.SYMBOLS.get(_lower(money)) or money.upper()
+    return replace(found, start=start, end=end, kind="currency", unit=code, parts=())
+
+
+def _negative(folded: str, at: int, floor: int) -> bool:
+    """Return whether a sign stands in front of `at`, and no dash of a range or a compound."""
+    if folded[at - 1 : at] != "-" or at <= floor:
+        return False
+    # At the start of the text nothing stands before the sign.
+    before = folded[max(0, at - 2) : at - 1]
+    return not (before.isalnum() or before in _NO_SIGN)
+
+
+def _with_ranges(folded: str, found: Iterable[Quantity]) -> Iterator[Quantity]:
+    """Yield the quantities, two that a dash or a word joins as a range."""
+    held: Quantity | None = None
+    for quantity in found:
+        if held is not None and _joined(folded, held, quantity):
+            yield _range(held, quantity)
+            held = None
+            continue
+        if held is not None:
+            yield held
+        held = quantity
+    if held is not None:
+        yield held
+
+
+def _joined(folded: str, first: Quantity, second: Quantity) -> bool:
+    if {first.kind, second.kind} & {"version", "digits"} or not (first.certain and second.certain):
+        return False
+    if shapes.JOINT.fullmatch(folded, first.end, second.start) is not None:
+        return True
+    lead = folded[max(0, first.start - len(_BETWEEN)) : first.start]
+    return lead.lower() == _BETWEEN and folded[first.end : second.start].lower() == _AND
+
+
+def _range(first: Quantity, second: Quantity) -> Quantity:
+    """Return two quantities as the ends of a range, each with the unit of the other if it has none."""
+    if first.kind == "number" and second.kind in {"percent", "currency"}:
+        first = replace(first, kind=second.kind, unit=second.unit)
+    elif second.kind == "number" and first.kind in {"percent", "currency"}:
+        second = replace(second, kind=first.kind, unit=first.unit)
+    elif first.kind == "number" and second.kind == "date" and len(first.numeral) in {1, _BIG_DAY}:
+        day = first.readings[0][0]
+        days = tuple((year, month, day) for year, month, other in second.readings if other is not None)
+        first = date(first.start, first.numeral, days) if days else first
+    readings = tuple((*low, *high) for low in first.readings for high in second.readings)
+    return Quantity(start=first.start, end=second.end, kind="range", readings=readings, parts=(first, second))
