@@ -33,7 +33,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from llama_index_grounded.checks import number_shapes as shapes
-from llama_index_grounded.checks.number_forms import READERS, Kind, Quantity, date, one
+from llama_index_grounded.checks.number_forms import READERS, Kind, Quantity, Reading, date, one
 from llama_index_grounded.checks.number_words import ORDINALS, Phrase, Term, shifted, terms_of
 
 __all__ = ["Quantity", "quantities"]
@@ -41,7 +41,7 @@ __all__ = ["Quantity", "quantities"]
 _LAST_WEAK_PLACE = 3
 _NO_SIGN = frozenset(")]}%.-–_'\"")
 _BETWEEN, _AND = "between ", " and "
-_LOOK_BACK, _BIG_DAY = 12, 2
+_LOOK_BACK, _BIG_DAY, _YEAR, _SHORT_YEAR = 12, 2, 4, 2
 _HUNDRED = Decimal(100)
 
 
@@ -97,6 +97,9 @@ def _bare(folded: str) -> Iterator[Quantity]:
             yield spoken.quantity()
             spoken = None
         elif spoken is not None:
+            continue
+        if kind == "word" and folded[max(0, atom.start() - 1) : atom.start()] == "'":
+            # A Turkish ending: "1984'ten".
             continue
         if kind == "word":
             spoken = _Spoken.begin(atom)
@@ -255,5 +258,13 @@ def _range(first: Quantity, second: Quantity) -> Quantity:
         day = first.readings[0][0]
         days = tuple((year, month, day) for year, month, other in second.readings if other is not None)
         first = date(first.start, first.numeral, days) if days else first
+    elif len(first.numeral) == _YEAR and second.kind == "number" and len(second.numeral) == _SHORT_YEAR:
+        second = replace(second, readings=(*_same_century(first, second), *second.readings))
     readings = tuple((*low, *high) for low in first.readings for high in second.readings)
     return Quantity(start=first.start, end=second.end, kind="range", readings=readings, parts=(first, second))
+
+
+def _same_century(first: Quantity, second: Quantity) -> tuple[Reading, ...]:
+    """Return what the second number of "1922-26" stands for."""
+    written = f"{first.numeral[:_SHORT_YEAR]}{second.numeral}"
+    return ((Decimal(written),),) if written.isdigit() and written > first.numeral else ()
