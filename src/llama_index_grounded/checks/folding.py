@@ -1,8 +1,9 @@
 """Fold a text for comparison, and know where each folded character came from.
 
-Folded: white space runs; what can not be seen (soft hyphens, zero-width spaces, bidi marks); kinds of quote marks and
-of dashes; "…", "≥", "≤" and "...", ">=", "<="; NFC and NFD; ligatures, full-width, mathematical and positional forms.
-A hyphen at a line's end is dropped ("re-⏎turn" is "return") unless `agree` sees that the other text has it.
+Folded: white space runs (all of it beside Han and kana); what can not be seen (soft hyphens, zero-width spaces, bidi
+marks); kinds of quote marks and of dashes; "…", "≥", "≤" and "...", ">=", "<="; NFC and NFD; ligatures, full-width,
+mathematical and positional forms. A hyphen at a line's end is dropped ("re-⏎turn" is "return") unless `agree` sees that
+the other text has it.
 
 Kept, because they change what is said: case, digits, signs, punctuation, ZWJ and ZWNJ, dotted and dotless i, single
 against double quote marks (5' is not 5"), and forms that only look like others: "10²" is not "102", "½" is not "1/2",
@@ -19,7 +20,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
 
-__all__ = ["Folded", "Wrap", "agree", "fold"]
+__all__ = ["Folded", "Wrap", "agree", "fold", "joined"]
 
 Wrap = tuple[str, str]
 """The two halves of a word around a hyphen at a line's end."""
@@ -41,6 +42,14 @@ _ANY = rf"[\s{_INVISIBLE}]"
 _GAP = re.compile(
     rf"(?P<gap>[-\s{_INVISIBLE}](?:(?<=[^- ]){_ANY}*|(?<= ){_ANY}+|(?<=-)(?:{_ANY}{{2,}}|[^\S ]|[{_INVISIBLE}])))"
 )
+# White space beside Han and kana is a matter of setting: lines break anywhere, "30 天" is "30天".
+_HAN = "\u3001-\u3011\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_HAS_HAN = re.compile(f"[{_HAN}]")
+_LOOSE = rf"(?P<loose>(?<=[{_HAN}]){_ANY}+|{_ANY}+(?=[{_HAN}]))"
+_FULL_STOPS = frozenset("，．；：！？（）％")
+_SPACES = re.compile(r"\s+")
+# Han, kana, and Thai to Myanmar: words are written without a space between them.
+_UNSPACED = re.compile(rf"[{_HAN}\u0e00-\u109f\u1780-\u17ff]")
 _SIGNS = {"…": "...", "≤": "<=", "≥": ">="}
 _LINE_END = re.compile(r"[\n\r\x0b\x0c\x85\u2028\u2029]")
 _HALF = 20
@@ -110,16 +119,18 @@ def fold(text: str, wraps: Mapping[Wrap, str] = _AS_WRITTEN) -> Folded:
             broken.add(wrap)
         if new == found[0]:
             continue
-        if found.start() > done:
-            pieces.append(plain[done : found.start()])
+        # A hyphen that stays comes from itself alone.
+        first = found.start() + new.startswith("-")
+        if first > done:
+            pieces.append(plain[done:first])
             at.append(length)
             start.append(done)
             end.append(-1)
-            length += found.start() - done
-        if new:
+            length += first - done
+        if new := new.removeprefix("-"):
             pieces.append(new)
             at.append(length)
-            start.append(found.start())
+            start.append(first)
             end.append(found.end())
             length += len(new)
         done = found.end()
@@ -149,31 +160,66 @@ def _shown(broken: Folded, other: Folded) -> Iterator[tuple[Wrap, str]]:
                 yield (left, right), between
 
 
+def joined(before: str, after: str) -> bool:
+    """Say whether two neighbours belong to one word, number or grapheme.
+
+    Example:
+        >>> joined("2", "1"), joined("退", "货"), joined("e", "\u0301")
+        (True, False, True)
+    """
+    if before.isascii() and after.isascii():
+        return (before.isalnum() or before == "_") and (after.isalnum() or after == "_")
+    if after == "\u200d" or before == "\u200d" or unicodedata.category(after)[0] == "M":
+        return True
+    if "\U0001f3fb" <= after <= "\U0001f3ff" or "\U0001f1e6" <= before <= after <= "\U0001f1ff":
+        return True
+    if not (_in_word(before) and _in_word(after)):
+        return False
+    return (before.isnumeric() and after.isnumeric()) or not (_UNSPACED.match(before) or _UNSPACED.match(after))
+
+
+def _in_word(char: str) -> bool:
+    return char.isalnum() or char in "_\u200c" or unicodedata.category(char)[0] == "M"
+
+
 def _prepared(text: str) -> tuple[str, re.Pattern[str]]:
     """Replace what is one to one, and choose the pattern that finds the rest."""
     if text.isascii():
         return text, _GAP
     alphabet = set(text)
+    han = _HAS_HAN.search(text) is not None
+    if han and not alphabet.isdisjoint(_FULL_STOPS):
+        text = _SPACES.sub(_within_line, text)
     for char in alphabet & _ONE_TO_ONE.keys():
         text = text.replace(char, _ONE_TO_ONE[char])
     others = [char for char in alphabet - _ONE_TO_ONE.keys() if char > "\x7f" and not char.isspace()]
     shapes = "".join(sorted(char for char in others if _shape(char) != char))
-    if not shapes and unicodedata.is_normalized("NFC", text):
-        return text, _GAP
-    return text, _pattern(shapes, "".join(sorted(filter(_extends, others))))
+    if unicodedata.is_normalized("NFC", text):
+        return text, _pattern(shapes, "", han=han) if shapes or han else _GAP
+    return text, _pattern(shapes, "".join(sorted(filter(_extends, others))), han=han)
+
+
+def _within_line(found: re.Match[str]) -> str:
+    """Make a line's end beside full-width punctuation invisible: that takes no space, so none is there to fold."""
+    text, start, end = found.string, found.start(), found.end()
+    beside = text[max(0, start - 1) : start] + text[end : end + 1]
+    free = _LINE_END.search(found[0]) and not _FULL_STOPS.isdisjoint(beside)
+    return "\u200b" * len(found[0]) if free else found[0]
 
 
 @lru_cache(maxsize=64)
-def _pattern(shapes: str, marks: str) -> re.Pattern[str]:
-    """Find clusters: a character of another shape with its marks, or any with at least one mark."""
+def _pattern(shapes: str, marks: str, *, han: bool) -> re.Pattern[str]:
+    """Find clusters too: a character of another shape with its marks, or any with at least one mark."""
     tail = f"[{re.escape(marks)}]" if marks else ""
     clusters = [f"[{re.escape(shapes)}]{tail and tail + '*'}"] if shapes else []
     clusters += [f"(?s:.){tail}+"] if marks else []
-    return re.compile("|".join([_GAP.pattern, *clusters]))
+    return re.compile("|".join([*([_LOOSE] if han else []), _GAP.pattern, *clusters]))
 
 
 def _replacement(found: re.Match[str], wraps: Mapping[Wrap, str]) -> tuple[str, Wrap | None]:
     old = found[0]
+    if found.lastgroup == "loose":
+        return "", None
     if found.lastgroup != "gap":
         return (_usual if len(old) <= _SHORT else _usual.__wrapped__)(old), None
     if old[0] in "-\u00ad" and _LINE_END.search(old) and (wrap := _halves(found)):
@@ -192,7 +238,8 @@ def _halves(found: re.Match[str]) -> Wrap | None:
 
 @lru_cache(maxsize=8192)
 def _usual(cluster: str) -> str:
-    return unicodedata.normalize("NFC", "".join(map(_shape, cluster)))
+    composed = unicodedata.normalize("NFC", cluster)
+    return unicodedata.normalize("NFC", "".join(map(_shape, composed)))
 
 
 @lru_cache(maxsize=8192)

@@ -19,12 +19,11 @@ support the claim.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import get_args
 
-from llama_index_grounded.checks.folding import Folded, agree, fold
+from llama_index_grounded.checks.folding import Folded, agree, fold, joined
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.rendering.escaping import unescape
 from llama_index_grounded.schema import AnswerClaim, CheckResult, QuoteMatch, Span
@@ -38,11 +37,6 @@ _SHOWN = 80
 _LEAST = 2
 _START = 64
 _MARKS = "\"'"
-# Thai to Myanmar, kana, Han: words are written without a space between them.
-_UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u0f00-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff"
-    "\U00020000-\U0003ffff]"
-)
 _BESIDE = 24
 # The NUL stands where the quote begins or ends; folded texts hold none.
 _BROKEN = re.compile(
@@ -51,7 +45,7 @@ _BROKEN = re.compile(
     | \w[-']\x00\w | \w\x00[-']\w                                 # non-refundable, don't, 50-199
     | (?:[-+%±~≈$¢£¥₤₹₺€]|(?:[±~≈<>]|[<>]=)[ ]?)\x00\d            # -5, %20, $20, >= 18
     | [<>]\x00=
-    | \d\x00[ ]?[%‰°٪$¢£¥₤₹₺€] | \d\x00["'+](?!\w)                # 20 %, 20 €, 5', 18+
+    | \d\x00[ ]?(?:[%‰°٪]|[$¢£¥₤₹₺€](?![ ]?\w)) | \d\x00["'+](?!\w)  # 20 %, 20 €, 5', 18+
     """,
     re.VERBOSE,
 )
@@ -61,7 +55,7 @@ _AFTER_NEGATION = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _BEFORE_NEGATION = re.compile(
-    r"""\w["*_)]*\x00[ *_"(]{0,4}
+    r"""\w["*_)]*\x00[ *_"]{0,4}
     (?:(?:not|no|never|cannot|n't|değil\w*|yok(?:tu|tur|muş|sa)?|لا|لم|لن|ليس|ليست|غير)(?!\w)|[不没未勿])""",
     re.VERBOSE | re.IGNORECASE,
 )
@@ -118,7 +112,7 @@ def _occurrences(words: str, source: Folded) -> Iterator[int]:
         if text.startswith(words, at):
             yield at
         at += 1
-        while at < len(text) and _joined(text[at - 1], text[at]):
+        while at < len(text) and joined(text[at - 1], text[at]):
             at += 1
         at = text.find(start, at)
 
@@ -135,7 +129,7 @@ def _may_cut(source: Folded, at: int) -> bool:
     """Say whether a passage may begin or end between two characters."""
     return (
         source.parts(at)
-        and not _joined(source.text[at - 1], source.text[at])
+        and not joined(source.text[at - 1], source.text[at])
         and not _BROKEN.search(_around(source, at))
         and not _grouped(source, at)
     )
@@ -156,23 +150,6 @@ def _dash(source: Folded, at: int) -> str:
     written = source.original[start:end]
     numbers = any(map(str.isnumeric, source.text[max(0, at - 1) : at + 2]))
     return written if written in {"—", "―"} or (written == "–" and not numbers) else "-"
-
-
-def _joined(before: str, after: str) -> bool:
-    """Say whether two neighbours belong to one word, number or grapheme."""
-    if before.isascii() and after.isascii():
-        return (before.isalnum() or before == "_") and (after.isalnum() or after == "_")
-    if after == "\u200d" or before == "\u200d" or unicodedata.category(after)[0] == "M":
-        return True
-    if "\U0001f3fb" <= after <= "\U0001f3ff" or "\U0001f1e6" <= before <= after <= "\U0001f1ff":
-        return True
-    if not (_in_word(before) and _in_word(after)):
-        return False
-    return (before.isnumeric() and after.isnumeric()) or not (_UNSPACED.match(before) or _UNSPACED.match(after))
-
-
-def _in_word(char: str) -> bool:
-    return char.isalnum() or char in "_\u200c" or unicodedata.category(char)[0] == "M"
 
 
 def _grouped(source: Folded, at: int) -> bool:
