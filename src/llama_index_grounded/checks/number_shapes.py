@@ -67,12 +67,12 @@ OTHER_DIGIT = re.compile(r"[^\D0-9]")
 URL = re.compile(r"(?:https?://|www\.)[^\s<>()\[\]\"]+|(?<=\]\()[^\s()]{1,2048}(?=\))")
 TURKISH, ENGLISH = re.compile("[ıİğĞşŞ]"), re.compile(r"\b(?:the|of|and|is|to)\b")
 
-AMBIGUOUS: Final = frozenset({"one", "bir", "altı", "yedi", "yüz", "on", "bin", "elli"})
+AMBIGUOUS: Final = frozenset({"one", "bir", "two", "iki", "three", "üç", "altı", "yedi", "yüz", "on", "bin", "elli"})
 NEVER_ALONE: Final = frozenset({"one", "bir", "half", "yarım", "quarter"})
 ENGLISH_TOO: Final = frozenset({"on", "bin"})
 PARTS_OF_ONE: Final = {"half": Decimal("0.5"), "yarım": Decimal("0.5"), "quarter": Decimal("0.25")}
 MEASURE = re.compile(
-    r"\s(?:days?|weeks?|months?|years?|hours?|minutes?|gün|hafta|ay|yıl|saat|dakika|kişi|kopya|adet|tane|lira|tl|kez|kere)"
+    r"[\s-](?:days?|weeks?|months?|years?|hours?|minutes?|seconds?|people|cop(?:y|ies)|times|gün|hafta|ay|yıl|saat|dakika|kişi|kopya|adet|tane|lira|tl|kez|kere)"
     rf"(?:l[ıiuü]k|d[ae]n?|l[ae]r)?{_END}",
     re.IGNORECASE,
 )

@@ -110,7 +110,7 @@ def _offers(quantity: Quantity) -> Iterator[Hashable]:
 def _needs(quantity: Quantity) -> Iterator[Hashable]:
     """Yield the keys of which a quantity of the answer needs one."""
     if quantity.kind == "version" and quantity.unit == "x":
-        yield "begins", tuple(quantity.readings[0])
+        yield "begins", tuple(quantity.readings[0][:_LONGEST_VERSION])
         return
     yield from _own(quantity)
     for value in _values(quantity):

@@ -14,13 +14,15 @@ The rules; `number_words` tells what single numerals, words and dates stand for:
 6. **Dates** and **times** are read as a whole. A time is the second of its day; ``am`` and ``pm`` are its unit. The
    year of a full date also stands alone.
 7. **Ranges**: two quantities joined by a dash, "to", "ile", "ila", "through", or "between … and". The first has the
-   second's percent sign or currency, and the other way round. ``2010-12`` is a range, ``2026-03`` a month.
+   second's percent sign or currency, and the other way round. ``2010-12`` is a range, its end 2012 or 12, and
+   ``2026-03`` a month.
 8. **Versions**: three or more groups (``3.6.1``), two behind ``v``, "version", "release" or "sürüm", and ``3.6.x``.
    ``1.200.500`` is a number.
 9. **Digit strings** (telephone numbers, ISBNs): what is grouped by hyphens, or begins with ``+``, ``(`` or 0.
-10. A word that is often no number is not ``certain``: one, half, first to third, bir, yarım, altı, yedi, yüz, ilk … on
-    their own, unless a unit such as "gün" or a percent sign follows. "on" and "bin" are numbers only in a Turkish text,
-    in front of such a unit, or beside other number words.
+10. A word that is often no number, or the answer's own count ("two films are described"), is not ``certain``: half,
+    one to three, first to third, bir, iki, üç, ilk, yarım, altı, yedi, yüz, elli … on their own, unless a unit such as
+    "days" or "gün" or a percent sign follows; one, bir and half not even then. "on" and "bin" are numbers only in a
+    Turkish text, in front of such a unit, or beside other number words. "two dozen" is two.
 """
 
 from __future__ import annotations
