@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from llama_index.core.llms import LLM
     from pydantic import BaseModel
 
-__all__ = ["AsyncModelStream", "Call", "Deadline", "Fault", "ModelStream"]
+__all__ = ["AsyncModelStream", "Call", "Deadline", "Fault", "ModelStream", "within"]
 
 T = TypeVar("T")
 _CLOCK_STEP = 0.02
@@ -118,7 +118,7 @@ class AsyncModelStream:
         try:
             self._deadline.check()
             self._called = True
-            chunk = await _within(anext(self._chunks, None), self._deadline.left)
+            chunk = await within(anext(self._chunks, None), self._deadline.left)
         except Exception as error:  # noqa: BLE001 - as above; a cancellation is no Exception and passes
             await self.close()
             return _fault(error, self._deadline, called=self._called)
@@ -134,7 +134,7 @@ class AsyncModelStream:
         await self._chunks.aclose()
 
 
-async def _within(step: Awaitable[T], seconds: float | None) -> T:
+async def within(step: Awaitable[T], seconds: float | None) -> T:
     """Wait for one step, at most so long."""
     if seconds is None:
         return await step

@@ -1,4 +1,4 @@
-"""Read one JSON object while it is still being written, and hand out one of its texts as it comes.
+"""Read one JSON object while it is still being written, and hand out a text or the items of a list as they come.
 
 The object is found by the rule that `structured` states for whole replies. Each character is looked at a bounded number
 of times, whatever the size of the pieces.
@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Container, Iterator, Mapping
 from enum import Enum, auto
-from typing import Any
+from typing import Any, cast
 
 from llama_index_grounded.llm.structured import loads
 
-__all__ = ["ObjectReader"]
+__all__ = ["ObjectReader", "Part"]
 
 _SPACE = " \t\r\n"
 _MOST_SPACE = 512
@@ -27,6 +27,10 @@ _STRING = re.compile(
 _HIGH_SURROGATE = re.compile(r"\\u[dD][89abAB]..\Z")
 _HALF_AN_ESCAPE = re.compile(r"\\?\Z|\\u.{0,3}\Z", re.DOTALL)
 _PLAIN = re.compile(r"[^\"{}\[\],]+")
+
+
+Part = str | Mapping[str, Any]
+"""The next characters of a text, or a whole object of a list."""
 
 
 class _State(Enum):
@@ -52,7 +56,7 @@ class ObjectReader:
 
     Args:
         fields: Names that the object may have; None for any.
-        watched: Name of the field whose text is handed out as it comes.
+        watched: Name of the field whose text is handed out as it comes, or whose objects are, each when it is whole.
     """
 
     def __init__(self, fields: Container[str] | None, watched: str) -> None:
@@ -64,6 +68,8 @@ class ObjectReader:
         self._raw: list[str] = []
         """The value that is being read, as written."""
         self._depth = 0
+        self._item = 0
+        """Where in it the object of a watched list begins."""
         self._nested_string = False
         self._key = ""
         self._run_of_space = 0
@@ -71,7 +77,7 @@ class ObjectReader:
         """The values that are complete, by name; that of the watched field is left empty."""
         self.taken = 0
         """Characters of the reply that were read; what follows them does not count."""
-        self._steps: Mapping[_State, Callable[[], str | None]] = {
+        self._steps: Mapping[_State, Callable[[], Part | None]] = {
             _State.start: self._in_start,
             _State.thinking: self._in_thinking,
             _State.after_thinking: self._in_after_thinking,
@@ -90,19 +96,19 @@ class ObjectReader:
         """True once the model writes nothing but white space."""
         return self._run_of_space > _MOST_SPACE
 
-    def feed(self, piece: str) -> Iterator[str]:
-        """Take the next piece and yield text of the watched field, each part as soon as it is read."""
+    def feed(self, piece: str) -> Iterator[Part]:
+        """Take the next piece and yield parts of the watched field, each as soon as it is read."""
         # In steps, since each character that is read copies what is left.
         for start in range(0, len(piece), _STEP):
             self._pending += self._until_stuck(piece[start : start + _STEP])
             yield from self._read()
 
-    def _read(self) -> Iterator[str]:
+    def _read(self) -> Iterator[Part]:
         while self._pending and self._state in self._steps:
             before = self._state, len(self._pending)
-            text = self._steps[self._state]()
-            if text:
-                yield text
+            part = self._steps[self._state]()
+            if part is not None and part != "":
+                yield part
             if before == (self._state, len(self._pending)):
                 break
         if self._state not in self._steps:
@@ -207,13 +213,13 @@ class ObjectReader:
             self._finish_value(value)
         return text
 
-    def _in_other(self) -> None:
-        """Read a number, a word, a list or an object up to the comma or brace that ends it."""
+    def _in_other(self) -> Mapping[str, Any] | None:
+        """Read a number, a word, a list or an object up to the comma or brace that ends it, or to an item's end."""
         while self._pending:
             if self._nested_string:
                 self._nested_string = not self._read_string()
                 if self._nested_string:
-                    return
+                    return None
                 self._raw.append('"')
                 continue
             plain = _PLAIN.match(self._pending)
@@ -223,10 +229,15 @@ class ObjectReader:
             sign = self._pending[0]
             if self._depth == 0 and sign in ",}":
                 self._finish_value(self._loads("".join(self._raw)))
-                return
+                return None
+            if sign == "{" and self._depth == 1:
+                self._item = len(self._raw)
             self._raw.append(self._take(1))
             self._nested_string = sign == '"'
             self._depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(sign, 0)
+            if sign == "}" and self._depth == 1 and self._key == self._watched and self._raw[0] == "[":
+                return cast("Mapping[str, Any] | None", self._loads("".join(self._raw[self._item :])))
+        return None
 
     def _read_string(self) -> bool:
         """Move complete characters of a string from pending to raw; True at its closing quote."""

@@ -1,6 +1,6 @@
 """Nodes in, a cited answer or a refusal out."""
 
-from llama_index_grounded.synthesis.answer import GroundedAnswer
+from llama_index_grounded.synthesis.answer import AnswerModel, Claim, ClaimedAnswer, GroundedAnswer
 from llama_index_grounded.synthesis.plan import Plan
 from llama_index_grounded.synthesis.query_engine import GroundedQueryEngine
 from llama_index_grounded.synthesis.respond import GroundedResponse
@@ -8,8 +8,11 @@ from llama_index_grounded.synthesis.streaming import AsyncGroundedStreamingRespo
 from llama_index_grounded.synthesis.synthesizer import CitingSynthesizer
 
 __all__ = [
+    "AnswerModel",
     "AsyncGroundedStreamingResponse",
     "CitingSynthesizer",
+    "Claim",
+    "ClaimedAnswer",
     "GroundedAnswer",
     "GroundedQueryEngine",
     "GroundedResponse",

@@ -1,26 +1,22 @@
-"""What the model is asked for."""
+"""What the model is asked for: an answer in one piece, or in claims with sources of their own."""
 
 from __future__ import annotations
 
-import re
+from typing import get_args
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from llama_index_grounded.schema import Verdict
 from llama_index_grounded.synthesis.keys import normalise_ids
 
-__all__ = ["GroundedAnswer", "keeps_the_text"]
-
-_THINKING = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
-_OPEN_THINKING = re.compile(r"\s*<think>")
-_MOST_NAMED_FAULTS = 3
+__all__ = ["AnswerModel", "Claim", "ClaimedAnswer", "GroundedAnswer", "claim_class", "keeps_the_text"]
 
 
-class GroundedAnswer(BaseModel):
-    """A verdict, the keys of the sources that support it, and the answer, in this order.
+class AnswerModel(BaseModel):
+    """What every answer begins with: a verdict and the keys of the sources that support it, in this order.
 
-    Subclass it to ask for more fields. Ids arrive in many shapes; `keys.normalise_ids` is the rule that brings them
-    into one. Whether a key names a source is decided later, by exact membership.
+    Ids arrive in many shapes; `keys.normalise_ids` is the rule that brings them into one. Whether a key names a source
+    is decided later, by exact membership.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -32,7 +28,6 @@ class GroundedAnswer(BaseModel):
     sources: list[str] = Field(
         description='keys of the sources that state the answer, for example ["S1"]; empty for not_in_sources'
     )
-    answer: str = Field(description="the answer in the language of the question, with [S1] after each statement")
 
     @property
     def answerable(self) -> bool:
@@ -50,8 +45,56 @@ class GroundedAnswer(BaseModel):
         return normalise_ids(value)
 
 
-def keeps_the_text(output_cls: type[GroundedAnswer]) -> bool:
+class GroundedAnswer(AnswerModel):
+    """A verdict, the keys of the sources that support it, and the answer, in this order.
+
+    Subclass it to ask for more fields.
+    """
+
+    answer: str = Field(description="the answer in the language of the question, with [S1] after each statement")
+
+
+class Claim(BaseModel):
+    """One statement, the sources that say so, and the passage that does. Small models may leave the quote empty."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    sources: list[str] = Field(description='keys of the sources that state this claim, for example ["S1"]')
+    quote: str = Field(description="the passage of that source that says so, copied word for word; empty if unsure")
+    text: str = Field(description="the claim: one or two sentences in the language of the question")
+
+    @field_validator("sources", mode="before")
+    @classmethod
+    def _normalise_sources(cls, value: object) -> list[str]:
+        return normalise_ids(value)
+
+
+class ClaimedAnswer(AnswerModel):
+    """A verdict, the keys of all sources, and claims, each with its own sources and quote, in this order.
+
+    The answer is the texts of the claims, joined by a space. Subclass it, and `Claim`, to ask for more fields.
+    """
+
+    claims: list[Claim] = Field(
+        description="the answer in claims; each has sources, quote and text; empty for not_in_sources"
+    )
+
+
+def claim_class(output_cls: type[AnswerModel]) -> type[Claim] | None:
+    """Return the class of the claims; None for an answer in one piece."""
+    if not issubclass(output_cls, ClaimedAnswer):
+        return None
+    (found,) = get_args(output_cls.model_fields["claims"].annotation)
+    return found if isinstance(found, type) and issubclass(found, Claim) else Claim
+
+
+def keeps_the_text(output_cls: type[AnswerModel]) -> bool:
     """Tell whether the answer is the text that the model writes; a validator of a subclass may make another of it."""
-    own = output_cls.__pydantic_decorators__
-    on_answer = [each for each in own.field_validators.values() if {"answer", "*"} & set(each.info.fields)]
-    return not (on_answer or own.model_validators)
+    claim = claim_class(output_cls)
+    return _keeps(output_cls, {"answer", "claims"}) and (claim is None or _keeps(claim, {"text", "quote"}))
+
+
+def _keeps(cls: type[BaseModel], names: set[str]) -> bool:
+    own = cls.__pydantic_decorators__
+    touched = [each for each in own.field_validators.values() if (names | {"*"}) & set(each.info.fields)]
+    return not (touched or own.model_validators)

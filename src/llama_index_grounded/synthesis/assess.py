@@ -9,7 +9,7 @@ from llama_index_grounded.llm.call import Fault
 from llama_index_grounded.llm.reply import Reply
 from llama_index_grounded.llm.structured import InvalidReplyError, read_reply
 from llama_index_grounded.schema import Refusal, RefusalReason
-from llama_index_grounded.synthesis.answer import GroundedAnswer
+from llama_index_grounded.synthesis.answer import AnswerModel
 from llama_index_grounded.synthesis.options import Options
 from llama_index_grounded.synthesis.validate import Judgement, judge, too_long
 
@@ -28,7 +28,7 @@ class Assessment:
     """None where the reply stands."""
     judgement: Judgement | None = None
     """What the reply says, where it could be read."""
-    answer: GroundedAnswer | None = None
+    answer: AnswerModel | None = None
     """The reply itself, where it stands."""
     error: Exception | None = None
     """The provider's own error."""

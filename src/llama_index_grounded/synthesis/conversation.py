@@ -17,17 +17,19 @@ from llama_index.core.base.llms.types import ChatMessage
 from llama_index_grounded.llm.call import Call, Fault
 from llama_index_grounded.llm.reply import Reply
 from llama_index_grounded.llm.structured import field_names
-from llama_index_grounded.schema import Refusal, RefusalReason, TextEvent, Usage
-from llama_index_grounded.synthesis.answer import keeps_the_text
+from llama_index_grounded.schema import CheckResult, Refusal, RefusalReason, TextEvent, Usage
+from llama_index_grounded.synthesis.answer import claim_class, keeps_the_text
 from llama_index_grounded.synthesis.assess import Assessment, assess
+from llama_index_grounded.synthesis.checked import context_of, rule
 from llama_index_grounded.synthesis.prompts import re_ask
 from llama_index_grounded.synthesis.reader import ReplyReader
 
 if TYPE_CHECKING:
+    from llama_index_grounded.synthesis.checking import AnswerCheck, CheckContext
     from llama_index_grounded.synthesis.options import Options
     from llama_index_grounded.synthesis.plan import Plan
 
-__all__ = ["Conversation", "Outcome", "Want"]
+__all__ = ["Check", "Conversation", "Outcome", "Want"]
 
 
 class Want(Enum):
@@ -39,8 +41,16 @@ class Want(Enum):
     """Stop the model and send the `Reply` as far as it came."""
 
 
-Step = Call | Want | TextEvent
-Sent = str | Reply | Fault | None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """A check to be carried out; its `CheckResult` is sent back."""
+
+    check: AnswerCheck
+    context: CheckContext
+
+
+Step = Call | Want | Check | TextEvent
+Sent = str | Reply | Fault | CheckResult | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,27 +65,32 @@ class Outcome:
     warnings: tuple[str, ...]
     shown: str
     """What was shown while the model wrote."""
+    checks: tuple[CheckResult, ...] = ()
 
 
 class Conversation:
     """Ask, judge, and ask again at most ``max_retries`` times where another reply could mend the fault.
 
-    For unknown ids the model is asked again once; what it insists on is dropped.
+    For unknown ids the model is asked again once; what it insists on is dropped. An answer that stands goes through the
+    checks; one that a check wants mended is asked for again, and refused in the end.
 
     Args:
+        question: The user's, for the checks.
         plan: What to send.
         options: The synthesizer's, which decide what becomes of a reply.
         count: Estimates the tokens of a text.
         live: Show text while the model writes. Once something is shown, there is no further call.
     """
 
-    def __init__(self, plan: Plan, options: Options, count: Callable[[str], int], *, live: bool) -> None:
+    def __init__(self, question: str, plan: Plan, options: Options, count: Callable[[str], int], *, live: bool) -> None:
+        self._question = question
         self._plan = plan
         self._options = options
         self._count = count
         self._live = live
         # A policy that may still refuse, ask again or change the text decides before anything is shown.
-        self._early = options.on_invalid_ids == "drop" and keeps_the_text(options.output_cls)
+        only_flags = all(check.on_fail == "flag" for check in options.checks)
+        self._early = options.on_invalid_ids == "drop" and only_flags and keeps_the_text(options.output_cls)
         self._keys = [source.key for source in plan.sources]
         self._calls = 0
         self._usage = Usage()
@@ -86,6 +101,7 @@ class Conversation:
         self._warnings: dict[str, None] = {}
         self._second_best: Assessment | None = None
         self._asked_for_ids = False
+        self._checks: tuple[CheckResult, ...] = ()
 
     def steps(self) -> Generator[Step, Sent, Outcome]:
         """Go through the conversation."""
@@ -93,10 +109,11 @@ class Conversation:
         while True:
             reply = yield from self._listen(messages, tokens)
             found = self._assess(reply, tokens, last=retries == 0 or self._asked_for_ids)
+            found, fault = yield from self._check(found)
             if found.refusal is None or not found.ask_again:
                 return (yield from self._conclude(found))
-            without = self._assess(reply, tokens, last=True)
-            complaint = re_ask(found.refusal.detail, self._keys)
+            without = found if self._checks else self._assess(reply, tokens, last=True)
+            complaint = re_ask(fault or found.refusal.detail, self._keys)
             more = self._count(complaint)
             fits = self._plan.allowance is None or self._plan.tokens + more <= self._plan.allowance
             if retries == 0 or self._shown or not fits:
@@ -106,6 +123,25 @@ class Conversation:
             self._asked_for_ids = found.refusal.reason is RefusalReason.invalid_citation
             retries -= 1
             messages, tokens = _with_complaint(self._plan.messages, complaint), self._plan.tokens + more
+
+    def _check(self, found: Assessment) -> Generator[Step, Sent, tuple[Assessment, str]]:
+        """Put an answer that stands through the checks; return what becomes of it, and what the model is told then."""
+        self._checks = ()
+        checks, answer, judgement = self._options.checks, found.answer, found.judgement
+        if not checks or answer is None or judgement is None:
+            return found, ""
+        context = context_of(self._question, self._plan, judgement, answer)
+        for check in checks:
+            result = yield Check(check=check, context=context)
+            if not isinstance(result, CheckResult):
+                raise RuntimeError("the driver sent no result of a check")  # noqa: TRY004 - a fault of the driver
+            self._checks = (*self._checks, result)
+            self._calls += result.llm_calls
+            self._sum(result.usage.prompt_tokens, result.usage.completion_tokens)
+        ruling = rule(checks, self._checks)
+        if ruling.refusal is None:
+            return found, ""
+        return replace(found, refusal=ruling.refusal, answer=None, ask_again=ruling.ask_again), ruling.complaint
 
     def break_off(self) -> Outcome:
         """End the conversation from outside, perhaps in the middle of a call."""
@@ -122,6 +158,7 @@ class Conversation:
             fields=field_names(options.output_cls),
             inline_citations=options.inline_citations,
             most_chars=options.max_answer_chars,
+            claim_cls=claim_class(options.output_cls),
         )
         self._in_call, before = True, self._usage
         self._calls += 1
@@ -140,8 +177,8 @@ class Conversation:
                 yield TextEvent(text=text)
             self._at_length = self._early and reader.too_long
             sent = yield Want.stop if reader.stuck or self._at_length else Want.more
-        if sent is None:
-            raise RuntimeError("the driver sent nothing")
+        if not isinstance(sent, (Reply, Fault)):
+            raise RuntimeError("the driver sent no reply")  # noqa: TRY004 - a fault of the driver
         self._in_call = False
         if isinstance(sent, Reply) and reader.stuck:
             sent = replace(sent, text=sent.text[: reader.taken])
@@ -156,11 +193,14 @@ class Conversation:
         if isinstance(reply, Reply):
             self._raw_output = reply.text
             reported = reply.prompt_tokens, reply.completion_tokens
+        self._sum(*reported)
+
+    def _sum(self, prompt_tokens: int | None, completion_tokens: int | None) -> None:
         before = self._usage
         self._usage = before.model_copy(
             update={
-                "prompt_tokens": _sum(before.prompt_tokens, reported[0]),
-                "completion_tokens": _sum(before.completion_tokens, reported[1]),
+                "prompt_tokens": _sum(before.prompt_tokens, prompt_tokens),
+                "completion_tokens": _sum(before.completion_tokens, completion_tokens),
             }
         )
 
@@ -175,6 +215,9 @@ class Conversation:
         )
         if found.warning:
             self._warnings[found.warning] = None
+        if found.refusal is None and found.judgement is not None and found.judgement.left_out:
+            count = found.judgement.left_out
+            self._warnings[f"claims left out since they name no source that was shown: {count}"] = None
         return found
 
     def _conclude(self, found: Assessment) -> Generator[Step, Sent, Outcome]:
@@ -197,6 +240,7 @@ class Conversation:
             raw_output=self._raw_output,
             warnings=tuple(self._warnings),
             shown="".join(self._shown),
+            checks=self._checks,
         )
 
 

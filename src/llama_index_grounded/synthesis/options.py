@@ -6,14 +6,15 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from dataclasses import dataclass, fields, is_dataclass
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.evidence import MetadataKeys
 from llama_index_grounded.llm.providers import Structured
 from llama_index_grounded.llm.structured import schema_of
-from llama_index_grounded.synthesis.answer import GroundedAnswer
+from llama_index_grounded.synthesis.answer import AnswerModel, ClaimedAnswer, GroundedAnswer
+from llama_index_grounded.synthesis.checking import AnswerCheck, OnFail
 from llama_index_grounded.synthesis.links import UrlFor, check_url_for
 from llama_index_grounded.synthesis.prompts import Language, QuestionPosition
 from llama_index_grounded.synthesis.respond import RefusalText, check_refusal_text
@@ -33,12 +34,13 @@ OnError = Literal["refuse", "raise"]
 class Options:
     """Everything that shapes an answer, apart from the LLM and the templates; `CitingSynthesizer` explains each."""
 
-    output_cls: type[GroundedAnswer]
+    output_cls: type[AnswerModel]
     renderer: Renderer
     system_prompt: str
     question_position: QuestionPosition
     on_invalid_ids: InvalidIdPolicy
     max_retries: int
+    checks: tuple[AnswerCheck, ...]
     refusal_text: RefusalText | None
     language: Language
     on_error: OnError
@@ -54,8 +56,9 @@ class Options:
 
     def __post_init__(self) -> None:
         """Refuse what can not work."""
-        if not (isinstance(self.output_cls, type) and issubclass(self.output_cls, GroundedAnswer)):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ConfigurationError("output_cls must be GroundedAnswer or a subclass of it")
+        known = (GroundedAnswer, ClaimedAnswer)
+        if not (isinstance(self.output_cls, type) and issubclass(self.output_cls, known)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigurationError("output_cls must be GroundedAnswer, ClaimedAnswer or a subclass of one")
         schema_of(self.output_cls)
         if isinstance(self.renderer, type) or not callable(getattr(self.renderer, "render", None)):
             raise ConfigurationError("renderer must be a renderer, such as XmlRenderer()")
@@ -63,6 +66,8 @@ class Options:
             raise ConfigurationError("keys must be a MetadataKeys")
         if not isinstance(self.counter, (TokenCounter, type(None))):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ConfigurationError("counter must be a TokenCounter")
+        for check in self.checks:
+            _can_check(check)
         _one_of("question_position", self.question_position, QuestionPosition)
         _one_of("on_invalid_ids", self.on_invalid_ids, InvalidIdPolicy)
         _one_of("on_error", self.on_error, OnError)
@@ -70,9 +75,7 @@ class Options:
         _whole("max_retries", self.max_retries, least=0)
         _whole("num_output", self.num_output, least=1)
         _whole("max_answer_chars", self.max_answer_chars, least=1)
-        if self.timeout is not None and not (_is_number(self.timeout) and 0 < self.timeout < math.inf):
-            msg = f"timeout must be a positive number of seconds or None, not {self.timeout!r}"
-            raise ConfigurationError(msg)
+        _seconds("timeout", self.timeout)
         for name in ("inline_citations", "detect_truncation"):
             if not isinstance(getattr(self, name), bool):
                 raise ConfigurationError(f"{name} must be True or False, not {getattr(self, name)!r}")
@@ -98,14 +101,37 @@ def _settings(stage: Stage) -> dict[str, Any]:
 def _written(value: Any) -> Any:
     if isinstance(value, type):
         return f"{value.__module__}.{value.__qualname__}"
+    if isinstance(value, tuple):
+        return [_of_check(item) for item in cast("tuple[object, ...]", value)]
     if callable(value):
         return f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', type(value).__qualname__)}"
     return value if isinstance(value, (str, int, float, bool, type(None))) else repr(value)
 
 
+def _can_check(check: object) -> None:
+    if isinstance(check, type) or not callable(getattr(check, "check", None)):
+        raise ConfigurationError(f"a check must have a method check, as {check!r} has not")
+    _one_of(f"on_fail of {type(check).__name__}", getattr(check, "on_fail", None), OnFail)
+
+
+def _of_check(check: object) -> dict[str, Any]:
+    """Name a check and its plain options; a model or an evaluator in it is named by its class."""
+    plain = (str, int, float, bool, type(None))
+    settings = fields(check) if is_dataclass(check) else ()
+    options = {each.name: getattr(check, each.name) for each in settings}
+    written = {name: value if isinstance(value, plain) else type(value).__qualname__ for name, value in options.items()}
+    return {"check": type(check).__qualname__, "on_fail": getattr(check, "on_fail", None), **written}
+
+
 def _one_of(name: str, value: object, literal: Any) -> None:
     if value not in get_args(literal):
         msg = f"{name} must be one of {', '.join(get_args(literal))}, not {value!r}"
+        raise ConfigurationError(msg)
+
+
+def _seconds(name: str, value: object) -> None:
+    if value is not None and not (_is_number(value) and 0 < cast("float", value) < math.inf):
+        msg = f"{name} must be a positive number of seconds or None, not {value!r}"
         raise ConfigurationError(msg)
 
 

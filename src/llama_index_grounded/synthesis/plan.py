@@ -21,7 +21,7 @@ from llama_index_grounded.rendering import Removed, Renderer, clean
 from llama_index_grounded.rendering.renderer import key_at, size_of
 from llama_index_grounded.schema import Action, Decision, Refusal, RefusalReason, SourceRef
 from llama_index_grounded.selection.trail import FOREIGN
-from llama_index_grounded.synthesis.answer import GroundedAnswer
+from llama_index_grounded.synthesis.answer import AnswerModel
 from llama_index_grounded.synthesis.links import UrlFor, with_url
 from llama_index_grounded.synthesis.prompts import envelope
 
@@ -71,7 +71,7 @@ class PromptParts:
     """The LLM's own system prompt; it comes first."""
     renderer: Renderer
     counter: TokenCounter
-    output_cls: type[GroundedAnswer]
+    output_cls: type[AnswerModel]
     kind: Kind
     """How the reply is given its form; where it is given in words, the schema stands in the prompt."""
     warnings: tuple[str, ...] = ()

@@ -13,7 +13,7 @@ from llama_index_grounded.schema import RefusalReason
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from llama_index_grounded.synthesis.answer import GroundedAnswer
+    from llama_index_grounded.synthesis.answer import AnswerModel
 
 __all__ = ["REFUSAL_TEXTS", "SYSTEM_PROMPT", "envelope", "question_template", "re_ask"]
 
@@ -49,7 +49,7 @@ def question_template(position: QuestionPosition) -> str:
     return _TEMPLATES[position]
 
 
-def envelope(output_cls: type[GroundedAnswer], schema: str | None) -> str:
+def envelope(output_cls: type[AnswerModel], schema: str | None) -> str:
     """Ask for the JSON object. The schema is written out only for models that can not be given it any other way."""
     lines = [f"- {name}: {field.description or field.annotation}" for name, field in output_cls.model_fields.items()]
     text = "Reply with one JSON object and nothing else. Its fields, in this order:\n" + "\n".join(lines)

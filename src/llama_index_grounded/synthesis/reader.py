@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 
-from llama_index_grounded.llm.object_reader import ObjectReader
+from llama_index_grounded.llm.object_reader import ObjectReader, Part
 from llama_index_grounded.rendering import clean
 from llama_index_grounded.schema import Verdict
+from llama_index_grounded.synthesis.answer import Claim
+from llama_index_grounded.synthesis.claims import Claims, has_words, read_claim
 from llama_index_grounded.synthesis.cleaner import AnswerCleaner
 from llama_index_grounded.synthesis.keys import normalise_ids, resolve_ids
-from llama_index_grounded.synthesis.validate import has_words
 
 __all__ = ["ReplyReader"]
 
@@ -28,16 +29,27 @@ class ReplyReader:
         fields: Names that the object may have; None for any.
         inline_citations: Keep ``[S1]`` markers.
         most_chars: Stop after that many shown characters.
+        claim_cls: What a claim is, for an answer that comes in claims: each is shown when it is whole.
     """
 
     def __init__(
-        self, keys: Sequence[str], *, fields: Container[str] | None, inline_citations: bool, most_chars: int
+        self,
+        keys: Sequence[str],
+        *,
+        fields: Container[str] | None,
+        inline_citations: bool,
+        most_chars: int,
+        claim_cls: type[Claim] | None = None,
     ) -> None:
         self._keys = keys
         self._most_chars = most_chars
-        self._object = ObjectReader(fields, "answer")
+        self._claim_cls = claim_cls
+        self._claims = Claims(keys=keys, inline_citations=inline_citations)
+        self._object = ObjectReader(fields, "answer" if claim_cls is None else "claims")
         self._cleaner = AnswerCleaner(keys, inline_citations=inline_citations)
         self._held: list[str] = []
+        self._sound = True
+        """False from a claim on that is none: the reply will be refused."""
         self._open = False
         """True once a verdict that answers and a valid source are known."""
         self._waiting = ""
@@ -65,10 +77,25 @@ class ReplyReader:
 
     def feed(self, piece: str) -> str:
         """Take the next piece and return what may be shown now."""
-        text = "".join(map(self._show, self._object.feed(piece)))
+        text = "".join(map(self._take, self._object.feed(piece)))
         room = self._most_chars - self.shown
         self.shown += len(text)
         return text[: max(room, 0)]
+
+    def _take(self, part: Part) -> str:
+        if isinstance(part, str):
+            return self._show(part) if self._claim_cls is None else ""
+        if self._claim_cls is None:
+            return ""
+        claim = read_claim(part, self._claim_cls)
+        self._sound = self._sound and claim is not None
+        if claim is not None and self._sound:
+            self._held.append(self._claims.add(claim))
+        self._open = self._open or self._answers()
+        if not self._open:
+            return ""
+        text, self._held = "".join(self._held), []
+        return text
 
     def _show(self, text: str) -> str:
         """Pass on what is cleaned and certain, without white space at either end."""
@@ -87,12 +114,18 @@ class ReplyReader:
 
     def _may_show(self) -> bool:
         """Tell whether a verdict that answers and a valid source are known."""
-        if "verdict" not in self._object.seen or "sources" not in self._object.seen:
+        if not self._answers() or "sources" not in self._object.seen:
             return False
-        verdict = self._object.seen["verdict"]
         try:
-            answers = Verdict(str(verdict).strip().lower()) is not Verdict.not_in_sources
             valid, _ = resolve_ids(normalise_ids(self._object.seen["sources"]), self._keys)
         except ValueError:
             return False
-        return answers and bool(valid)
+        return bool(valid)
+
+    def _answers(self) -> bool:
+        """Tell whether a verdict that answers is known."""
+        try:
+            verdict = Verdict(str(self._object.seen.get("verdict")).strip().lower())
+        except ValueError:
+            return False
+        return verdict is not Verdict.not_in_sources

@@ -11,12 +11,13 @@ from llama_index.core.base.response.schema import Response
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.evidence import strip
 from llama_index_grounded.schema import Citation, GroundedResult, Refusal, RefusalReason, Verdict
+from llama_index_grounded.synthesis.checked import cite
 from llama_index_grounded.synthesis.prompts import REFUSAL_TEXTS, Language
 
 if TYPE_CHECKING:
     from llama_index.core.schema import NodeWithScore
 
-    from llama_index_grounded.synthesis.answer import GroundedAnswer
+    from llama_index_grounded.synthesis.answer import AnswerModel
     from llama_index_grounded.synthesis.conversation import Outcome
     from llama_index_grounded.synthesis.plan import Plan
 
@@ -35,7 +36,7 @@ class GroundedResponse(Response):
 
     grounded: GroundedResult = field(kw_only=True)
     """Everything: verdict, sources, refusal, usage, decisions."""
-    parsed: GroundedAnswer | None = None
+    parsed: AnswerModel | None = None
     """The model's accepted reply, with the fields that your own subclass adds; None for a refusal."""
 
     @property
@@ -103,17 +104,21 @@ def build_result(
     refusal = plan.refusal if outcome is None else outcome.assessment.refusal
     judgement = None if outcome is None else outcome.assessment.judgement
     cited = () if refusal or judgement is None else judgement.cited
-    sources = tuple(source.model_copy(update={"cited": source.key in cited}) for source in plan.sources)
-    by_key = {source.key: source for source in sources}
+    checks = outcome.checks if outcome else ()
+    citations = () if refusal else cite(cited, plan.sources, checks)
+    named = {citation.key for citation in citations}
+    sources = tuple(source.model_copy(update={"cited": source.key in named}) for source in plan.sources)
     said_no = refusal is not None and refusal.reason is RefusalReason.not_in_sources
     shared: dict[str, Any] = {
         "answerable": refusal is None,
         "verdict": judgement.verdict if judgement and (refusal is None or said_no) else None,
         "answer": _text(refusal, outcome, words),
-        "citations": tuple(Citation.of(by_key[key]) for key in cited),
+        "citations": citations,
+        "claims": () if refusal or judgement is None else judgement.claims,
         "sources": sources,
         "invalid_source_ids": judgement.invalid if judgement else (),
         "refusal": refusal,
+        "checks": checks,
         "decisions": plan.decisions,
         "top_score": plan.top_score,
         "elapsed_ms": elapsed_ms,
@@ -141,7 +146,7 @@ def build_response(
     result: GroundedResult,
     plan: Plan,
     additional: Sequence[NodeWithScore],
-    parsed: GroundedAnswer | None,
+    parsed: AnswerModel | None,
 ) -> GroundedResponse:
     """Make the response; the stamps of the stages do not leave with it."""
     nodes = [strip(scored) for scored in (*plan.nodes, *additional)]

@@ -18,7 +18,7 @@ from llama_index_grounded.llm.call import Deadline
 from llama_index_grounded.llm.providers import Structured, chooses_its_own_window
 from llama_index_grounded.rendering import Renderer, XmlRenderer
 from llama_index_grounded.selection.trail import Evidence, collect
-from llama_index_grounded.synthesis.answer import GroundedAnswer
+from llama_index_grounded.synthesis.answer import AnswerModel, GroundedAnswer
 from llama_index_grounded.synthesis.conversation import Conversation
 from llama_index_grounded.synthesis.generate import drive, drive_async
 from llama_index_grounded.synthesis.options import OnError, Options, fingerprint
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from llama_index.core.prompts import BasePromptTemplate
 
     from llama_index_grounded.schema import Refusal
+    from llama_index_grounded.synthesis.checking import AnswerCheck
     from llama_index_grounded.synthesis.links import UrlFor
     from llama_index_grounded.synthesis.validate import InvalidIdPolicy
 
@@ -52,7 +53,7 @@ class CitingSynthesizer(PlanningSynthesizer):
 
     Args:
         llm: The model; by default ``Settings.llm``, looked up when it is needed.
-        output_cls: `GroundedAnswer` or a subclass with more fields.
+        output_cls: `GroundedAnswer`, `ClaimedAnswer`, or a subclass of one with more fields.
         renderer: How sources are shown.
         system_prompt: In place of the built-in rules. What the rules ask for is checked in code either way.
         text_qa_template: The user message, with ``{context_str}`` once and ``{query_str}``.
@@ -60,6 +61,7 @@ class CitingSynthesizer(PlanningSynthesizer):
         on_invalid_ids: Ids that name no source are dropped (``"drop"``), refuse the answer (``"refuse"``), or are
             asked for again once (``"retry"``) and then dropped.
         max_retries: Most further calls for a reply that can not be read or, with ``"retry"``, cites an unknown id.
+        checks: What the answer has to go through before it counts, in order; see `llama_index_grounded.checks`.
         refusal_text: One text, a mapping from reason to text, or a callable from a `Refusal` to its text.
         language: Language of the built-in refusal texts, ``"en"`` or ``"tr"``.
         on_error: What provider errors, unreadable replies and passed deadlines become: ``"refuse"`` or ``"raise"``.
@@ -93,13 +95,14 @@ class CitingSynthesizer(PlanningSynthesizer):
         self,
         llm: LLM | None = None,
         *,
-        output_cls: type[GroundedAnswer] = GroundedAnswer,
+        output_cls: type[AnswerModel] = GroundedAnswer,
         renderer: Renderer | None = None,
         system_prompt: str | None = None,
         text_qa_template: BasePromptTemplate | None = None,
         question_position: QuestionPosition = "after",
         on_invalid_ids: InvalidIdPolicy = "drop",
         max_retries: int = 1,
+        checks: Sequence[AnswerCheck] = (),
         refusal_text: RefusalText | None = None,
         language: Language = "en",
         on_error: OnError = "refuse",
@@ -122,6 +125,7 @@ class CitingSynthesizer(PlanningSynthesizer):
             question_position=question_position,
             on_invalid_ids=on_invalid_ids,
             max_retries=max_retries,
+            checks=tuple(checks),
             refusal_text=refusal_text,
             language=language,
             on_error=on_error,
@@ -210,7 +214,7 @@ class CitingSynthesizer(PlanningSynthesizer):
         return Session(
             query=bundle,
             plan=plan,
-            conversation=Conversation(plan, self._options, self.counter.count, live=self._streaming),
+            conversation=Conversation(bundle.query_str, plan, self._options, self.counter.count, live=self._streaming),
             additional=additional or (),
             words=self._words,
             fingerprint=self._fingerprint(evidence),

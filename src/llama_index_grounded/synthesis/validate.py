@@ -6,18 +6,18 @@ in the text are appended, but they do not rescue an answer whose ``sources`` are
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from llama_index_grounded.rendering import clean
-from llama_index_grounded.schema import RefusalReason, Verdict
-from llama_index_grounded.synthesis.answer import GroundedAnswer
+from llama_index_grounded.schema import AnswerClaim, RefusalReason, Verdict
+from llama_index_grounded.synthesis.answer import AnswerModel, ClaimedAnswer, GroundedAnswer
+from llama_index_grounded.synthesis.claims import has_words, join_claims
 from llama_index_grounded.synthesis.cleaner import clean_answer
 from llama_index_grounded.synthesis.keys import resolve_ids
 
-__all__ = ["InvalidIdPolicy", "Judgement", "has_words", "judge", "too_long"]
+__all__ = ["InvalidIdPolicy", "Judgement", "judge", "too_long"]
 
 InvalidIdPolicy = Literal["drop", "refuse", "retry"]
 
@@ -38,10 +38,28 @@ class Judgement:
     """Why it is refused; holds nothing that the model wrote."""
     ask_again: bool = False
     """True where another reply could mend it."""
+    claims: tuple[AnswerClaim, ...] = ()
+    """The claims that stand, for an answer that came in claims."""
+    left_out: int = 0
+    """Claims that name no source that was shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Said:
+    """What an answer says, whatever its shape."""
+
+    text: str
+    blank: bool
+    valid: Sequence[str]
+    """Keys without which it does not stand."""
+    cited: Iterable[str]
+    invalid: Iterable[str]
+    claims: Sequence[AnswerClaim] = ()
+    left_out: int = 0
 
 
 def judge(
-    answer: GroundedAnswer,
+    answer: AnswerModel,
     keys: Sequence[str],
     *,
     on_invalid_ids: InvalidIdPolicy = "drop",
@@ -49,25 +67,19 @@ def judge(
     max_answer_chars: int = 16_000,
 ) -> Judgement:
     """Judge one parsed reply against the keys that were in the prompt."""
-    valid, unknown = resolve_ids(answer.sources, keys)
-    # First of all, since an invisible character would hide a marker or a tag from the cleaner.
-    written = clean(answer.answer)
-    cleaned = clean_answer(written, keys, inline_citations=inline_citations)
-    text = cleaned.text.strip()
-    cited = tuple(dict.fromkeys([*valid, *cleaned.keys]))
-    invalid = tuple(dict.fromkeys([*unknown, *cleaned.unknown]))
-
+    said = _said(answer, keys, inline_citations=inline_citations)
+    invalid = tuple(dict.fromkeys(said.invalid))
     refusal: RefusalReason | None = None
     detail = ""
     if not answer.answerable:
         refusal, detail = RefusalReason.not_in_sources, "the model finds no answer in the sources"
-    elif _is_blank(written, text, keys):
+    elif said.blank:
         refusal, detail = RefusalReason.invalid_output, "the answer is blank"
     elif invalid and on_invalid_ids != "drop":
         refusal, detail = RefusalReason.invalid_citation, "the answer cites a source that does not exist"
-    elif not valid:
+    elif not said.valid:
         refusal, detail = RefusalReason.no_valid_citation, "the answer names no source that was shown"
-    elif len(text) > max_answer_chars:
+    elif len(said.text) > max_answer_chars:
         refusal = RefusalReason.answer_too_long
         detail = too_long(max_answer_chars)
     again = refusal is RefusalReason.invalid_output or (
@@ -75,18 +87,42 @@ def judge(
     )
     return Judgement(
         verdict=answer.verdict,
-        text=text,
-        cited=cited,
+        text=said.text,
+        cited=tuple(dict.fromkeys(said.cited)),
         invalid=invalid,
         refusal=refusal,
         detail=detail,
         ask_again=again,
+        claims=tuple(said.claims),
+        left_out=said.left_out,
     )
 
 
-def has_words(text: str) -> bool:
-    """Tell whether a text holds anything besides punctuation and white space."""
-    return any(unicodedata.category(ch)[0] not in "PZC" for ch in text)
+def _said(answer: AnswerModel, keys: Sequence[str], *, inline_citations: bool) -> _Said:
+    valid, unknown = resolve_ids(answer.sources, keys)
+    if isinstance(answer, ClaimedAnswer):
+        text, found = join_claims(answer.claims, keys, inline_citations=inline_citations)
+        own = [key for claim in found.kept for key in claim.keys]
+        return _Said(
+            text=text,
+            blank=not found.kept and not found.without_source,
+            valid=own,
+            cited=[*valid, *own],
+            invalid=[*unknown, *found.unknown],
+            claims=found.kept,
+            left_out=found.without_source,
+        )
+    # First of all, since an invisible character would hide a marker or a tag from the cleaner.
+    written = clean(answer.answer) if isinstance(answer, GroundedAnswer) else ""
+    cleaned = clean_answer(written, keys, inline_citations=inline_citations)
+    text = cleaned.text.strip()
+    return _Said(
+        text=text,
+        blank=_is_blank(written, text, keys),
+        valid=valid,
+        cited=[*valid, *cleaned.keys],
+        invalid=[*unknown, *cleaned.unknown],
+    )
 
 
 def _is_blank(written: str, text: str, keys: Sequence[str]) -> bool:

@@ -1,0 +1,83 @@
+"""What checks are shown of an answer, and what becomes of it after them: pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from llama_index_grounded.evidence import included_text
+from llama_index_grounded.schema import Citation, Refusal, RefusalReason, SourceRef
+from llama_index_grounded.synthesis.answer import AnswerModel, ClaimedAnswer, GroundedAnswer
+from llama_index_grounded.synthesis.checking import CheckContext, ShownSource
+from llama_index_grounded.synthesis.perform import check_name
+
+if TYPE_CHECKING:
+    from llama_index_grounded.schema import CheckResult
+    from llama_index_grounded.synthesis.checking import AnswerCheck
+    from llama_index_grounded.synthesis.plan import Plan
+    from llama_index_grounded.synthesis.validate import Judgement
+
+__all__ = ["Ruling", "cite", "context_of", "rule"]
+
+_OWN = GroundedAnswer.model_fields.keys() | ClaimedAnswer.model_fields.keys()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ruling:
+    """What becomes of an answer after its checks."""
+
+    refusal: Refusal | None = None
+    ask_again: bool = False
+    """True where a check wants another answer."""
+    complaint: str = ""
+    """What the model is told then."""
+
+
+def context_of(question: str, plan: Plan, judgement: Judgement, answer: AnswerModel) -> CheckContext:
+    """Show an answer and what the model saw."""
+    shown = {
+        source.key: ShownSource(ref=source, text=included_text(scored.node))
+        for source, scored in zip(plan.sources, plan.nodes, strict=True)
+    }
+    return CheckContext(
+        question=question,
+        answer=judgement.text,
+        sources=shown,
+        cited=judgement.cited,
+        verdict=judgement.verdict,
+        claims=judgement.claims,
+        extra={name: value for name, value in answer if name not in _OWN},
+    )
+
+
+def rule(checks: Sequence[AnswerCheck], results: Sequence[CheckResult]) -> Ruling:
+    """Refuse where a check that failed says so; a check that was skipped decides nothing."""
+    failed = [(check, result) for check, result in zip(checks, results, strict=True) if result.status == "failed"]
+    stopping = [(check, result) for check, result in failed if check.on_fail != "flag"]
+    if not stopping:
+        return Ruling()
+    names = ", ".join(check_name(check) for check, _ in stopping)
+    refusal = Refusal(reason=RefusalReason.failed_check, detail=f"the answer failed: {names}")
+    again = all(check.on_fail == "retry" for check, _ in stopping)
+    complaint = "; ".join(result.detail or f"it failed the check {result.name}" for _, result in stopping)
+    return Ruling(refusal=refusal, ask_again=again, complaint=complaint)
+
+
+def cite(keys: Iterable[str], sources: Sequence[SourceRef], results: Sequence[CheckResult]) -> tuple[Citation, ...]:
+    """Cite sources in the order of their keys, each passage that a check found in one as a citation of its own.
+
+    A passage that stands in a source which the answer does not name is cited from there, behind the others.
+    """
+    by_key = {source.key: source for source in sources}
+    passages: dict[str, dict[tuple[int, int], Citation]] = {key: {} for key in keys}
+    for quote in (quote for result in results for quote in result.quotes):
+        if quote.key in by_key and quote.start is not None and quote.end is not None:
+            whole = Citation.of(by_key[quote.key])
+            found = whole.model_copy(update={"quote": quote.text, "start": quote.start, "end": quote.end})
+            passages.setdefault(quote.key, {})[quote.start, quote.end] = found
+    return tuple(
+        citation
+        for key, found in passages.items()
+        for citation in (sorted(found.values(), key=lambda each: each.start or 0) or [Citation.of(by_key[key])])
+    )
