@@ -42,49 +42,9 @@ NEGATIONS = {
     "zh": ["不", "没", "未", "勿", "非", "无"],
 }
 MONTHS = {
-    "en": [
-        "January",
-        "February",
-        "March",
-        "April",
-        "May",
-        "June",
-        "July",
-        "August",
-        "September",
-        "October",
-        "November",
-        "December",
-    ],
-    "tr": [
-        "Ocak",
-        "Şubat",
-        "Mart",
-        "Nisan",
-        "Mayıs",
-        "Haziran",
-        "Temmuz",
-        "Ağustos",
-        "Eylül",
-        "Ekim",
-        "Kasım",
-        "Aralık",
-    ],
-    "ar": [
-        "يناير",
-        "فبراير",
-        "مارس",
-        "أبريل",
-        "مايو",
-        "يونيو",
-        "يوليو",
-        "أغسطس",
-        "سبتمبر",
-        "أكتوبر",
-        "نوفمبر",
-        "ديسمبر",
-    ],
-    "zh": [],
+    "en": "January|February|March|April|May|June|July|August|September|October|November|December",
+    "tr": "Ocak|Şubat|Mart|Nisan|Mayıs|Haziran|Temmuz|Ağustos|Eylül|Ekim|Kasım|Aralık",
+    "ar": "يناير|فبراير|مارس|أبريل|مايو|يونيو|يوليو|أغسطس|سبتمبر|أكتوبر|نوفمبر|ديسمبر",
 }
 YEAR = re.compile(r"(?<!\d)(?:1[0-9]|20)\d\d(?!\d)")
 NAME = re.compile(r"(?<=[\w,] )[A-ZÇĞİÖŞÜ]\w{3,}(?!\w)")
@@ -190,16 +150,15 @@ def other_name(quote: str, sample: Sample) -> str | None:
 
 def other_date(quote: str, sample: Sample) -> str | None:
     """Change a month or a year."""
-    months = MONTHS[sample.lang]
-    dates = [*YEAR.finditer(quote), *(re.finditer(rf"(?<!\w)(?:{'|'.join(months)})(?!\w)", quote) if months else [])]
+    months = MONTHS.get(sample.lang, "(?!)")
+    dates = [*YEAR.finditer(quote), *re.finditer(rf"(?<!\w)(?:{months})(?!\w)", quote)]
     if not dates:
         return None
     old = sample.drawn.choice(dates)
-    new = (
-        str(int(old[0]) + sample.drawn.randint(1, 9))
-        if old[0].isdigit()
-        else sample.drawn.choice([month for month in months if month != old[0]])
-    )
+    if old[0].isdigit():
+        new = str(int(old[0]) + sample.drawn.randint(1, 9))
+    else:
+        new = sample.drawn.choice([month for month in months.split("|") if month != old[0]])
     return quote[: old.start()] + new + quote[old.end() :]
 
 

@@ -171,7 +171,7 @@ def joined(before: str, after: str) -> bool:
         return (before.isalnum() or before == "_") and (after.isalnum() or after == "_")
     if after == "\u200d" or before == "\u200d" or unicodedata.category(after)[0] == "M":
         return True
-    if "\U0001f3fb" <= after <= "\U0001f3ff" or "\U0001f1e6" <= before <= after <= "\U0001f1ff":
+    if "\U0001f3fb" <= after <= "\U0001f3ff" or all("\U0001f1e6" <= char <= "\U0001f1ff" for char in (before, after)):
         return True
     if not (_in_word(before) and _in_word(after)):
         return False
@@ -194,9 +194,10 @@ def _prepared(text: str) -> tuple[str, re.Pattern[str]]:
         text = text.replace(char, _ONE_TO_ONE[char])
     others = [char for char in alphabet - _ONE_TO_ONE.keys() if char > "\x7f" and not char.isspace()]
     shapes = "".join(sorted(char for char in others if _shape(char) != char))
-    if unicodedata.is_normalized("NFC", text):
-        return text, _pattern(shapes, "", han=han) if shapes or han else _GAP
-    return text, _pattern(shapes, "".join(sorted(filter(_extends, others))), han=han)
+    composed = unicodedata.is_normalized("NFC", text)
+    if composed and not shapes:
+        return text, _pattern("", "", composed=True, han=True) if han else _GAP
+    return text, _pattern(shapes, "".join(sorted(filter(_extends, others))), composed=composed, han=han)
 
 
 def _within_line(found: re.Match[str]) -> str:
@@ -208,11 +209,11 @@ def _within_line(found: re.Match[str]) -> str:
 
 
 @lru_cache(maxsize=64)
-def _pattern(shapes: str, marks: str, *, han: bool) -> re.Pattern[str]:
-    """Find clusters too: a character of another shape with its marks, or any with at least one mark."""
+def _pattern(shapes: str, marks: str, *, composed: bool, han: bool) -> re.Pattern[str]:
+    """Find clusters too: a character of another shape with its marks and, in a text that is not in NFC, any other."""
     tail = f"[{re.escape(marks)}]" if marks else ""
     clusters = [f"[{re.escape(shapes)}]{tail and tail + '*'}"] if shapes else []
-    clusters += [f"(?s:.){tail}+"] if marks else []
+    clusters += [f"(?s:.){tail}+"] if marks and not composed else []
     return re.compile("|".join([*([_LOOSE] if han else []), _GAP.pattern, *clusters]))
 
 
