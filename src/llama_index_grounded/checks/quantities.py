@@ -21,7 +21,7 @@ The rules; `number_words` tells what single numerals, words and dates stand for:
 9. **Digit strings** (telephone numbers, ISBNs): what is grouped by hyphens, or begins with ``+``, ``(`` or 0.
 10. A word that is often no number, or the answer's own count ("two films are described"), is not ``certain``: half,
     one to three, first to third, bir, iki, üç, ilk, yarım, altı, yedi, yüz, elli … on their own, unless a unit such as
-    "days" or "gün" or a percent sign follows; one, bir and half not even then. "on" and "bin" are numbers only in a
+    "days" or "gün" or a percent sign follows; one, bir and half not even then. Nor is a place with a comma ("Fifth,"). "on" and "bin" are numbers only in a
     Turkish text, in front of such a unit, or beside other number words. "two dozen" is two.
 """
 
@@ -173,7 +173,8 @@ def _lone_word(atom: re.Match[str]) -> Iterator[Quantity]:
     word = _lower(atom[0])
     if word in ORDINALS:
         value = ORDINALS[word]
-        yield one("ordinal", atom.start(), atom[0], ((value,),), certain=value > _LAST_WEAK_PLACE)
+        listing = atom.string.startswith(",", atom.end())
+        yield one("ordinal", atom.start(), atom[0], ((value,),), certain=value > _LAST_WEAK_PLACE and not listing)
     elif word in shapes.PARTS_OF_ONE:
         yield one("number", atom.start(), atom[0], ((shapes.PARTS_OF_ONE[word],),), certain=False)
 
@@ -181,7 +182,7 @@ def _lone_word(atom: re.Match[str]) -> Iterator[Quantity]:
 def _multiplied(folded: str, found: Quantity) -> Quantity:
     """Return the quantity with a multiplier behind it taken in."""
     behind = shapes.MULTIPLIER.match(folded, found.end)
-    if behind is None:
+    if behind is None or not found.numeral:
         return found
     zeros = shapes.ZEROS[_lower(behind["sure"] or behind["maybe"] or behind["short"] or behind["word"])]
     times = tuple((shifted(value, zeros),) for (value,) in found.readings if value is not None)
