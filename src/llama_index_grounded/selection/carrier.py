@@ -10,13 +10,14 @@ from llama_index.core.instrumentation.span import active_span_id
 from llama_index.core.schema import NodeWithScore
 
 from llama_index_grounded.evidence import DEFAULT_KEYS, MetadataKeys, identity, mark_of, with_stamp
+from llama_index_grounded.schema import Usage
 from llama_index_grounded.selection.remover import Remover
 
 if TYPE_CHECKING:
     from llama_index_grounded.schema import Decision
     from llama_index_grounded.selection.stage import Outcome, Stage
 
-__all__ = ["Evidence", "Place", "Removal", "Trail", "places", "rank_of", "slot_of"]
+__all__ = ["Evidence", "Finding", "Notes", "Place", "Removal", "Trail", "places", "rank_of", "slot_of"]
 
 
 def slot_of(scored: NodeWithScore) -> int:
@@ -39,6 +40,35 @@ class Removal:
     """The text that the remover left of it; None where it dropped the node."""
     twins: tuple[str, ...]
     """Ids of the nodes that keep what was taken away."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Two nodes that disagree about something."""
+
+    slots: tuple[int, int]
+    detail: str
+    confirmed: bool
+    """False: only a cheap filter says so."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notes:
+    """What stages that ask a model leave beside the nodes."""
+
+    findings: tuple[Finding, ...] = ()
+    warnings: tuple[str, ...] = ()
+    calls: int = 0
+    usage: Usage = field(default_factory=Usage)
+
+    def __add__(self, more: Notes) -> Notes:
+        """Put the notes of two stages together; one unknown count makes the sum unknown."""
+        return Notes(
+            findings=(*self.findings, *more.findings),
+            warnings=(*self.warnings, *more.warnings),
+            calls=self.calls + more.calls,
+            usage=self.usage + more.usage,
+        )
 
 
 class Place(NamedTuple):
@@ -73,6 +103,7 @@ class Trail:
     """Token counts of rendered blocks, so that no block is encoded twice in a query."""
     top_score: float | None = None
     """The best signal that a gate has seen."""
+    notes: Notes = field(default_factory=Notes)
 
     def sealed(self) -> Trail:
         """Forget whole nodes that a remover dropped: somebody has judged the rest without them."""
@@ -91,6 +122,7 @@ class Trail:
             seen=self._seen_after(stage, outcome.nodes) if removals else {},
             sizes={**trail.sizes, **outcome.sizes},
             top_score=trail.top_score if outcome.top_score is None else outcome.top_score,
+            notes=trail.notes if outcome.notes is None else trail.notes + outcome.notes,
         )
 
     def _seen_after(self, stage: Stage, nodes: Sequence[NodeWithScore]) -> Mapping[int, NodeWithScore]:

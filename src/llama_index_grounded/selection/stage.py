@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict
 from llama_index_grounded.events import SelectionEvent, emit
 from llama_index_grounded.evidence import DEFAULT_KEYS, MetadataKeys, identity, stamp_of
 from llama_index_grounded.schema import Action, Decision
-from llama_index_grounded.selection.carrier import Evidence, Removal, slot_of
+from llama_index_grounded.selection.carrier import Evidence, Notes, Removal, slot_of
 from llama_index_grounded.selection.mirror import Mirror, carried_origin
 from llama_index_grounded.selection.trail import receive
 
@@ -48,6 +48,8 @@ class Outcome:
     """Token counts that a later stage need not repeat."""
     top_score: float | None = None
     """The best signal, from a stage that judged one."""
+    notes: Notes | None = None
+    """What a stage that asked a model leaves beside the nodes."""
 
 
 class Stage(BaseNodePostprocessor):

@@ -13,7 +13,7 @@ from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.schema import NodeWithScore, TextNode
 
 from llama_index_grounded.errors import ConfigurationError
-from llama_index_grounded.synthesis.plan import check_template
+from llama_index_grounded.synthesis.parts import check_template
 from llama_index_grounded.synthesis.prompts import QuestionPosition, question_template
 
 if TYPE_CHECKING:

@@ -92,8 +92,8 @@ class Conversation:
         only_flags = all(check.on_fail == "flag" for check in options.checks)
         self._early = options.on_invalid_ids == "drop" and only_flags and keeps_the_text(options.output_cls)
         self._keys = [source.key for source in plan.sources]
-        self._calls = 0
-        self._usage = Usage()
+        self._calls = plan.calls
+        self._usage = plan.usage
         self._in_call = False
         self._at_length = False
         self._raw_output: str | None = None
@@ -137,7 +137,7 @@ class Conversation:
                 raise RuntimeError("the driver sent no result of a check")  # noqa: TRY004 - a fault of the driver
             self._checks = (*self._checks, result)
             self._calls += result.llm_calls
-            self._sum(result.usage.prompt_tokens, result.usage.completion_tokens)
+            self._usage += result.usage
         ruling = rule(checks, self._checks)
         if ruling.refusal is None:
             return found, ""
@@ -162,7 +162,7 @@ class Conversation:
         )
         self._in_call, before = True, self._usage
         self._calls += 1
-        self._usage = before.model_copy(update={"estimated_prompt_tokens": before.estimated_prompt_tokens + tokens})
+        self._usage += Usage(estimated_prompt_tokens=tokens)
         sent = yield Call(
             messages=messages,
             num_output=options.num_output,
@@ -193,16 +193,7 @@ class Conversation:
         if isinstance(reply, Reply):
             self._raw_output = reply.text
             reported = reply.prompt_tokens, reply.completion_tokens
-        self._sum(*reported)
-
-    def _sum(self, prompt_tokens: int | None, completion_tokens: int | None) -> None:
-        before = self._usage
-        self._usage = before.model_copy(
-            update={
-                "prompt_tokens": _sum(before.prompt_tokens, prompt_tokens),
-                "completion_tokens": _sum(before.completion_tokens, completion_tokens),
-            }
-        )
+        self._usage += Usage(prompt_tokens=reported[0], completion_tokens=reported[1])
 
     def _assess(self, reply: Reply | Fault, tokens: int, *, last: bool) -> Assessment:
         found = assess(
@@ -242,11 +233,6 @@ class Conversation:
             shown="".join(self._shown),
             checks=self._checks,
         )
-
-
-def _sum(before: int | None, more: int | None) -> int | None:
-    """Add what is known; one unknown makes the sum unknown."""
-    return None if before is None or more is None else before + more
 
 
 def _with_complaint(messages: tuple[ChatMessage, ...], complaint: str) -> tuple[ChatMessage, ...]:

@@ -5,36 +5,32 @@ A plan is everything that is decided before a model is called; a preview shows i
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from llama_index.core.base.llms.types import ChatMessage, MessageRole
-from llama_index.core.prompts import BasePromptTemplate
+from llama_index.core.base.llms.types import ChatMessage
 
-from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.evidence import identity, included_text, mark_of, strip, with_text
 from llama_index_grounded.llm.providers import Kind
-from llama_index_grounded.llm.structured import bounded, schema_of
-from llama_index_grounded.rendering import Removed, Renderer, clean
+from llama_index_grounded.llm.structured import bounded
+from llama_index_grounded.rendering import Removed, clean
 from llama_index_grounded.rendering.renderer import key_at, size_of
-from llama_index_grounded.schema import Action, Decision, Refusal, RefusalReason, SourceRef
+from llama_index_grounded.schema import Action, Conflict, Decision, Refusal, RefusalReason, SourceRef, Usage
+from llama_index_grounded.selection.carrier import slot_of
 from llama_index_grounded.selection.trail import FOREIGN
-from llama_index_grounded.synthesis.answer import AnswerModel
 from llama_index_grounded.synthesis.links import UrlFor, with_url
-from llama_index_grounded.synthesis.prompts import envelope
+from llama_index_grounded.synthesis.parts import PromptParts
+from llama_index_grounded.synthesis.prompts import conflict_notes
 
 if TYPE_CHECKING:
     from llama_index.core.schema import NodeWithScore
 
-    from llama_index_grounded.selection.trail import Evidence
-    from llama_index_grounded.tokens import TokenCounter
+    from llama_index_grounded.selection.trail import Evidence, Trail
 
-__all__ = ["Plan", "PromptParts", "check_template", "make_plan"]
+__all__ = ["Plan", "make_plan"]
 
 STAGE = "CitingSynthesizer"
-_GAP, _QUESTION = "\x00sources\x00", "\x00question\x00"
 _GATE_REASONS: dict[str, str] = {"low_margin": RefusalReason.low_score}
 
 
@@ -57,70 +53,13 @@ class Plan:
     warnings: tuple[str, ...] = ()
     refusal: Refusal | None = None
     top_score: float | None = None
+    conflicts: tuple[Conflict, ...] = ()
+    """Sources that disagree; the model is told."""
+    calls: int = 0
+    """Calls of a model that stages made on the way here, and what they cost."""
+    usage: Usage = field(default_factory=Usage)
     schema_tokens: int = 0
     """Those of the schema beside the messages: providers differ in whether they count it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PromptParts:
-    """What a synthesizer brings to every prompt."""
-
-    template: BasePromptTemplate
-    system_prompt: str
-    model_prompt: str | None
-    """The LLM's own system prompt; it comes first."""
-    renderer: Renderer
-    counter: TokenCounter
-    output_cls: type[AnswerModel]
-    kind: Kind
-    """How the reply is given its form; where it is given in words, the schema stands in the prompt."""
-    warnings: tuple[str, ...] = ()
-    schema: Mapping[str, Any] = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Write the schema out once."""
-        object.__setattr__(self, "schema", schema_of(self.output_cls))
-
-    def messages(self, query: str, context: str) -> tuple[ChatMessage, ...]:
-        """Fill the template, with the question escaped so that it can not pose as a source."""
-        filled = self.template.format_messages(context_str=context, query_str=self.renderer.escape(query))
-        schema = json.dumps(self.schema, ensure_ascii=False) if self.kind == "prompt" else None
-        *before, last = [ChatMessage(role=message.role, content=message.content or "") for message in filled]
-        closing = f"{last.content}\n\n{envelope(self.output_cls, schema)}"
-        system = [text for text in (self.model_prompt, self.system_prompt) if text]
-        return (
-            *(ChatMessage(role=MessageRole.SYSTEM, content=text) for text in system),
-            *before,
-            ChatMessage(role=last.role, content=closing),
-        )
-
-    def frame_tokens(self, query: str, sizes: dict[tuple[str, str], int]) -> int:
-        """Count everything but the sources. Each part is encoded once per query."""
-        texts = [part for message in self.messages(query, _GAP) for part in (message.content or "").split(_GAP)]
-        return sum(self._count(text, sizes) for text in texts) + self.schema_tokens(sizes)
-
-    def schema_tokens(self, sizes: dict[tuple[str, str], int]) -> int:
-        """Count the schema where it goes out beside the messages and the provider writes it into the prompt."""
-        beside = self.kind in ("tool", "openai")
-        return self._count(json.dumps(self.schema, ensure_ascii=False), sizes) if beside else 0
-
-    def _count(self, text: str, sizes: dict[tuple[str, str], int]) -> int:
-        name = (self.counter.name, text)
-        if name not in sizes:
-            sizes[name] = self.counter.tokens(text)
-        return sizes[name]
-
-
-def check_template(template: BasePromptTemplate) -> None:
-    """Refuse a template that does not hold the sources once and the question at least once."""
-    filled = template.format_messages(context_str=_GAP, query_str=_QUESTION)
-    text = "".join(message.content or "" for message in filled)
-    for name, mark in (("context_str", _GAP), ("query_str", _QUESTION)):
-        if mark not in text:
-            msg = f"the text_qa_template has no {{{name}}}; it has {sorted(template.template_vars)}"
-            raise ConfigurationError(msg)
-    if text.count(_GAP) != 1:
-        raise ConfigurationError("the text_qa_template must hold {context_str} exactly once")
 
 
 def make_plan(
@@ -141,12 +80,16 @@ def make_plan(
     sizes = dict(evidence.trail.sizes)
     nodes, decisions = _readable(evidence)
     if not nodes:
-        return _empty((*evidence.trail.decisions, *decisions), evidence.trail.top_score)
+        return _empty((*evidence.trail.decisions, *decisions), evidence.trail)
     parts = prompt()
     allowance = window() - num_output
     frame = parts.frame_tokens(query, sizes)
-    nodes, unfit = _fit(nodes, parts, frame, allowance, sizes)
+    noted = parts.counter.tokens(conflict_notes(_conflicts(nodes, evidence.trail)))
+    nodes, unfit = _fit(nodes, parts, frame + noted, allowance, sizes)
     rendering = parts.renderer.render(nodes)
+    conflicts = _conflicts(nodes, evidence.trail)
+    notes = parts.renderer.escape(conflict_notes(conflicts))
+    frame += parts.counter.tokens(notes)
     counts = [size_of(scored, place, parts.renderer, parts.counter, sizes) for place, scored in enumerate(nodes)]
     total = parts.counter.estimate(frame + sum(counts))
     plan = Plan(
@@ -157,14 +100,17 @@ def make_plan(
             )
             for source, size, scored in zip(rendering.sources, counts, nodes, strict=True)
         ),
-        messages=parts.messages(query, rendering.text) if nodes else (),
+        messages=parts.messages(query, rendering.text + notes) if nodes else (),
         tokens=total if nodes else 0,
         allowance=allowance,
         decisions=(*evidence.trail.decisions, *decisions, *unfit, *_cleaned(rendering.removed, nodes)),
         kind=parts.kind,
         # Grammars of local servers know the keyword; a strict mode elsewhere may refuse it.
         schema=bounded(parts.schema, len(nodes)) if parts.kind == "ollama" else parts.schema,
-        warnings=parts.warnings,
+        warnings=(*parts.warnings, *evidence.trail.notes.warnings),
+        conflicts=conflicts,
+        calls=evidence.trail.notes.calls,
+        usage=evidence.trail.notes.usage,
         top_score=_top_score(evidence, rendering.sources),
         schema_tokens=total - parts.counter.estimate(frame + sum(counts) - parts.schema_tokens(sizes)),
     )
@@ -172,7 +118,17 @@ def make_plan(
     return replace(plan, refusal=refusal)
 
 
-def _empty(decisions: tuple[Decision, ...], top_score: float | None) -> Plan:
+def _conflicts(nodes: Sequence[NodeWithScore], trail: Trail) -> tuple[Conflict, ...]:
+    """Name the keys of what stages found to disagree, of the nodes that are shown."""
+    keys = {slot_of(scored): key_at(place) for place, scored in enumerate(nodes)}
+    return tuple(
+        Conflict(keys=tuple(keys[slot] for slot in found.slots), detail=found.detail, confirmed=found.confirmed)
+        for found in trail.notes.findings
+        if all(slot in keys for slot in found.slots)
+    )
+
+
+def _empty(decisions: tuple[Decision, ...], trail: Trail) -> Plan:
     return Plan(
         nodes=(),
         sources=(),
@@ -183,7 +139,10 @@ def _empty(decisions: tuple[Decision, ...], top_score: float | None) -> Plan:
         kind="prompt",
         schema={},
         refusal=_why_empty(decisions, 0, None),
-        top_score=top_score,
+        top_score=trail.top_score,
+        warnings=trail.notes.warnings,
+        calls=trail.notes.calls,
+        usage=trail.notes.usage,
     )
 
 

@@ -22,7 +22,8 @@ from llama_index_grounded.rendering import Renderer
 from llama_index_grounded.selection.trail import Evidence, collect
 from llama_index_grounded.synthesis.base import LateSynthesizer
 from llama_index_grounded.synthesis.options import Options
-from llama_index_grounded.synthesis.plan import Plan, PromptParts, make_plan
+from llama_index_grounded.synthesis.parts import PromptParts
+from llama_index_grounded.synthesis.plan import Plan, make_plan
 from llama_index_grounded.tokens import TokenCounter
 
 if TYPE_CHECKING:

@@ -13,9 +13,10 @@ from llama_index_grounded.schema import RefusalReason
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from llama_index_grounded.schema import Conflict
     from llama_index_grounded.synthesis.answer import AnswerModel
 
-__all__ = ["REFUSAL_TEXTS", "SYSTEM_PROMPT", "envelope", "question_template", "re_ask"]
+__all__ = ["REFUSAL_TEXTS", "SYSTEM_PROMPT", "conflict_notes", "envelope", "question_template", "re_ask"]
 
 Language = Literal["en", "tr"]
 QuestionPosition = Literal["before", "after", "both"]
@@ -37,6 +38,11 @@ _RULE_AGAIN = (
     "Answer from the sources above only. Cite them by their keys; a key that stands above no text does not exist."
 )
 
+_CONFLICT_RULE = (
+    "If the question is about this, the verdict is conflicting, unless the sources say which of them holds: then say "
+    "what each states, with its date or version."
+)
+
 _TEMPLATES: dict[QuestionPosition, str] = {
     "after": f"{_RULE}\n\n{{context_str}}{_RULE_AGAIN}\n\nQuestion: {{query_str}}",
     "before": f"Question: {{query_str}}\n\n{_RULE}\n\n{{context_str}}{_RULE_AGAIN}",
@@ -54,6 +60,16 @@ def envelope(output_cls: type[AnswerModel], schema: str | None) -> str:
     lines = [f"- {name}: {field.description or field.annotation}" for name, field in output_cls.model_fields.items()]
     text = "Reply with one JSON object and nothing else. Its fields, in this order:\n" + "\n".join(lines)
     return text if schema is None else f"{text}\nIts JSON schema: {schema}"
+
+
+def conflict_notes(conflicts: Sequence[Conflict]) -> str:
+    """Tell which sources disagree, a line each, to stand behind them; nothing where none do."""
+    lines = [
+        f"Sources {' and '.join(each.keys)} {'disagree' if each.confirmed else 'may disagree'}"
+        f"{': ' if each.detail else '.'}{each.detail}"
+        for each in conflicts
+    ]
+    return "".join(f"{line}\n" for line in [*lines, *([_CONFLICT_RULE] if lines else [])])
 
 
 def re_ask(fault: str, keys: Sequence[str]) -> str:

@@ -120,13 +120,14 @@ def build_result(
         "refusal": refusal,
         "checks": checks,
         "decisions": plan.decisions,
+        "conflicts": plan.conflicts,
         "top_score": plan.top_score,
         "elapsed_ms": elapsed_ms,
         "fingerprint": fingerprint,
         "warnings": (*plan.warnings, *(outcome.warnings if outcome else ())),
     }
     if outcome is None:
-        return GroundedResult(**shared)
+        return GroundedResult(**shared, usage=plan.usage, llm_calls=plan.calls)
     return GroundedResult(
         **shared,
         usage=outcome.usage,
