@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from hypothesis import strategies as st
 
@@ -173,7 +173,7 @@ def turkish(number: int, space: str = " ") -> str:
     return space.join(filter(None, [*words, _TURKISH_TENS[tens], _TURKISH[unit]]))
 
 
-NOTATIONS = {
+NOTATIONS: dict[str, Callable[[int], str]] = {
     "digits": str,
     "comma": lambda number: grouped(number, ","),
     "dot": lambda number: grouped(number, "."),

@@ -167,7 +167,9 @@ class Phrase:
         if last is None or term.turkish is not self._turkish:
             return last is None
         if term.rank == _SCALE:
-            return last.rank not in {_SCALE, _ZERO} and term.value < self._scale
+            # "bir milyon bin" is 1,001,000; English has "one thousand" there.
+            bare = last.rank != _SCALE or term is _TERMS["bin"]
+            return bare and last.rank != _ZERO and term.value < self._scale
         allowed = {
             _UNIT: {_TEN, _HUNDRED, _SCALE},
             _TEEN: {_HUNDRED, _SCALE},

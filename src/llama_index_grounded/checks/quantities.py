@@ -21,8 +21,9 @@ The rules; `number_words` tells what single numerals, words and dates stand for:
 9. **Digit strings** (telephone numbers, ISBNs): what is grouped by hyphens, or begins with ``+``, ``(`` or 0.
 10. A word that is often no number, or the answer's own count ("two films are described"), is not ``certain``: half,
     one to three, first to third, bir, iki, üç, ilk, yarım, altı, yedi, yüz, elli … on their own, unless a unit such as
-    "days" or "gün" or a percent sign follows; one, bir and half not even then. Nor is a place with a comma ("Fifth,"). "on" and "bin" are numbers only in a
-    Turkish text, in front of such a unit, or beside other number words. "two dozen" is two.
+    "days" or "gün" or a percent sign follows; one, bir and half not even then. Nor is a place with a comma ("Fifth,").
+    "on" and "bin" are numbers only in a Turkish text, in front of such a unit, or beside other number words. "two
+    dozen" is two.
 """
 
 from __future__ import annotations
