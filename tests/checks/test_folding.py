@@ -91,6 +91,7 @@ def test_agreeing_touches_no_unbroken_text(one: str, other: str) -> None:
         ("退货\n期限 30\u3000天，\n“可”", '退货期限30天,"可"'),
         ("re-\nturn, re\u00ad\nturn, re\u00adturn", "return, return, return"),
         ("A-\n12", "A-12"),
+        ("voila\u0300-\nle, कि-\nताब", "voilàle, किताब"),
         ("a - b -\nc --d", "a - b - c --d"),
     ],
 )

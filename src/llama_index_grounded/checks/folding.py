@@ -18,6 +18,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import takewhile
 from types import MappingProxyType
 
 __all__ = ["Folded", "Wrap", "agree", "fold", "joined"]
@@ -54,8 +55,6 @@ _SIGNS = {"…": "...", "≤": "<=", "≥": ">="}
 _LINE_END = re.compile(r"[\n\r\x0b\x0c\x85\u2028\u2029]")
 _HALF = 20
 _SHORT = 8
-_LEFT_HALF = re.compile(r"\w+\Z")
-_RIGHT_HALF = re.compile(r"\w+")
 # Tags of the Unicode database for the same letter or digit in another shape; <super>, <sub>, <circle>, <fraction> and
 # <square> are left out, for they say something else.
 _SAME = {"<font>", "<wide>", "<narrow>", "<small>", "<initial>", "<medial>", "<final>", "<isolated>", "<vertical>"}
@@ -224,17 +223,17 @@ def _replacement(found: re.Match[str], wraps: Mapping[Wrap, str]) -> tuple[str, 
     if found.lastgroup != "gap":
         return (_usual if len(old) <= _SHORT else _usual.__wrapped__)(old), None
     if old[0] in "-\u00ad" and _LINE_END.search(old) and (wrap := _halves(found)):
-        letters = wrap[0][-1].isalpha() and wrap[1][0].isalpha()
-        return wraps.get(wrap, "-" if old[0] == "-" and not letters else ""), wrap
+        number = wrap[0][-1].isnumeric() or wrap[1][0].isnumeric()
+        return wraps.get(wrap, "-" if old[0] == "-" and number else ""), wrap
     return ("-" if old[0] == "-" else "") + (" " if any(map(str.isspace, old)) else ""), None
 
 
 def _halves(found: re.Match[str]) -> Wrap | None:
     """Return what stands on both sides of a hyphen at a line's end, if both are words."""
-    text = found.string
-    left = _LEFT_HALF.search(text[max(0, found.start() - _HALF) : found.start()])
-    right = _RIGHT_HALF.match(text, found.end(), found.end() + _HALF)
-    return (left[0], right[0]) if left and right else None
+    text, start, end = found.string, found.start(), found.end()
+    left = "".join(takewhile(_in_word, reversed(text[max(0, start - _HALF) : start])))[::-1]
+    right = "".join(takewhile(_in_word, text[end : end + _HALF]))
+    return (unicodedata.normalize("NFC", left), unicodedata.normalize("NFC", right)) if left and right else None
 
 
 @lru_cache(maxsize=8192)
