@@ -210,6 +210,6 @@ def test_no_date(written: str) -> None:
 
 
 def test_words_are_bounded() -> None:
-    """A word of more than 60 letters is no number, however it is made up."""
-    assert terms_of("bir" * 20) != ()
-    assert terms_of("bir" * 21) == ()
+    """A word of more than 120 letters is no number, however it is made up."""
+    assert terms_of("bir" * 40) != ()
+    assert terms_of("bir" * 41) == ()

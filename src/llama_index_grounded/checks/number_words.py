@@ -90,7 +90,7 @@ _MONTH_NUMBER = {
 _NUMERIC_DATE = re.compile(r"([0-9]+)([-/.])([0-9]+)(?:\2([0-9]+))?")
 _NUMBER = re.compile("[0-9]+")
 _LETTERS = re.compile(r"[^\W\d_]+")
-_LONGEST_WORD = 60
+_LONGEST_WORD = 120
 _YEAR_DIGITS, _LAST_MONTH, _LAST_DAY = 4, 12, 31
 _GROUP, _FULL_DATE = 3, 3
 
