@@ -15,16 +15,17 @@ from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from pydantic import BaseModel
 
 from llama_index_grounded.llm.call import AsyncModelStream, Call, Deadline, Fault, ModelStream
-from llama_index_grounded.llm.providers import structured_by
+from llama_index_grounded.llm.providers import structured_by, window_of
 from llama_index_grounded.llm.structured import InvalidReplyError, read_reply, schema_of
 from llama_index_grounded.schema import Usage
+from llama_index_grounded.tokens import TokenCounter
 
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM
 
     from llama_index_grounded.llm.reply import Reply
 
-__all__ = ["Asked", "aask", "ask"]
+__all__ = ["Asked", "aask", "ask", "too_long"]
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -86,6 +87,13 @@ async def aask(
     finally:
         await stream.close()
     return _asked(step, output_cls)
+
+
+def too_long(llm: LLM, messages: Sequence[ChatMessage], num_output: int = _MOST_OUTPUT) -> str:
+    """Say that a question does not fit into the judge's window; nothing where it does."""
+    used = TokenCounter.default().count("\n".join(message.content or "" for message in messages))
+    room = max(window_of(llm) - num_output, 0)
+    return f"the question takes {used} tokens, the judge's window has {room}" if used > room else ""
 
 
 def _call(llm: LLM, messages: Sequence[ChatMessage], output_cls: type[BaseModel], num_output: int) -> Call:

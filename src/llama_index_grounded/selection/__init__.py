@@ -7,6 +7,7 @@ from llama_index_grounded.selection.dedup import ScopedDedup
 from llama_index_grounded.selection.gate import ScoreGate
 from llama_index_grounded.selection.order import AttentionReorder
 from llama_index_grounded.selection.stage import Outcome, Selection, Stage
+from llama_index_grounded.selection.sufficiency import SufficiencyGate
 
 __all__ = [
     "AttentionReorder",
@@ -16,6 +17,7 @@ __all__ = [
     "ScoreGate",
     "Selection",
     "Stage",
+    "SufficiencyGate",
     "TokenBudget",
     "default_postprocessors",
 ]

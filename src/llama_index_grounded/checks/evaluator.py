@@ -1,0 +1,77 @@
+"""Any evaluator of LlamaIndex as an answer check."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from llama_index.core.evaluation import BaseEvaluator
+
+from llama_index_grounded.errors import ConfigurationError
+from llama_index_grounded.schema import CheckResult
+from llama_index_grounded.synthesis.checking import OnFail
+
+if TYPE_CHECKING:
+    from llama_index.core.evaluation import EvaluationResult
+
+    from llama_index_grounded.synthesis.checking import CheckContext
+
+__all__ = ["EvaluatorCheck"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluatorCheck:
+    """Pass question, answer and source texts to an evaluator, such as LlamaIndex's ``FaithfulnessEvaluator``.
+
+    What the evaluator itself asks of a model is not counted in the query's usage: it does not say.
+
+    Args:
+        evaluator: Any ``BaseEvaluator``. One without a clear result is reported as skipped.
+        on_fail: What becomes of an answer that fails.
+        contexts: Give it the ``"cited"`` sources or ``"all"`` of the prompt.
+        name: Name under which the check reports; by default the evaluator's class.
+
+    Example:
+        >>> from llama_index.core.evaluation import FaithfulnessEvaluator
+        >>> from llama_index_grounded.testing import ScriptedLLM
+        >>> EvaluatorCheck(evaluator=FaithfulnessEvaluator(llm=ScriptedLLM(["YES"]))).name
+        'FaithfulnessEvaluator'
+    """
+
+    evaluator: BaseEvaluator
+    on_fail: OnFail = "flag"
+    contexts: Literal["cited", "all"] = "cited"
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse what is no evaluator."""
+        if not isinstance(self.evaluator, BaseEvaluator):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigurationError(f"evaluator must be a BaseEvaluator, not {type(self.evaluator).__name__}")
+        if self.contexts not in ("cited", "all"):
+            raise ConfigurationError(f"contexts must be 'cited' or 'all', not {self.contexts!r}")
+        object.__setattr__(self, "name", self.name or type(self.evaluator).__name__)
+
+    def check(self, context: CheckContext) -> CheckResult:
+        """Judge one answer."""
+        # Evaluators run a loop of their own, which a thread that already runs one can not.
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            return pool.submit(asyncio.run, self.acheck(context)).result()
+
+    async def acheck(self, context: CheckContext) -> CheckResult:
+        """Judge one answer."""
+        sources = context.cited_sources if self.contexts == "cited" else tuple(context.sources.values())
+        found = await self.evaluator.aevaluate(
+            query=context.question, response=context.answer, contexts=[source.text for source in sources]
+        )
+        return self._result(found)
+
+    def _result(self, found: EvaluationResult) -> CheckResult:
+        said: dict[str, Any] = {"name": self.name, "detail": found.feedback or found.invalid_reason or ""}
+        if found.score is not None and 0 <= found.score <= 1:
+            said["score"] = float(found.score)
+        if found.invalid_result or found.passing is None:
+            said["detail"] = said["detail"] or "the evaluator gave no clear result"
+            return CheckResult(status="skipped", **said)
+        return CheckResult(status="passed" if found.passing else "failed", **said)

@@ -1,0 +1,100 @@
+"""LlamaIndex's evaluators as answer checks, and a model of somebody else behind the protocol."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from llama_index.core.evaluation import BaseEvaluator, EvaluationResult, FaithfulnessEvaluator
+from llama_index.core.prompts.mixin import PromptDictType
+
+from llama_index_grounded.checks.evaluator import EvaluatorCheck
+from llama_index_grounded.errors import ConfigurationError
+from llama_index_grounded.testing import ScriptedLLM
+from tests.checks.test_groundedness import TEXTS, context
+from tests.streaming.kinds import MODES, OK, ask
+
+
+class Told(BaseEvaluator):
+    """An evaluator that says what it is told and keeps what it saw."""
+
+    def __init__(self, result: EvaluationResult | Exception) -> None:
+        self.result = result
+        self.seen: list[tuple[str | None, str | None, list[str]]] = []
+
+    def _get_prompts(self) -> PromptDictType:
+        return {}
+
+    def _update_prompts(self, prompts_dict: PromptDictType) -> None:
+        """Have none."""
+
+    async def aevaluate(
+        self,
+        query: str | None = None,
+        response: str | None = None,
+        contexts: Sequence[str] | None = None,
+        **kwargs: Any,
+    ) -> EvaluationResult:
+        """Keep and say."""
+        self.seen.append((query, response, list(contexts or ())))
+        if isinstance(self.result, Exception):
+            raise self.result
+        return self.result
+
+
+@pytest.mark.parametrize(
+    "said, status, detail",
+    [
+        (EvaluationResult(passing=True, score=1.0, feedback="fine"), "passed", "fine"),
+        (EvaluationResult(passing=False, score=0.0, feedback="no"), "failed", "no"),
+        (EvaluationResult(passing=None, feedback="maybe"), "skipped", "maybe"),
+        (EvaluationResult(passing=True, invalid_result=True, invalid_reason="odd"), "skipped", "odd"),
+        (EvaluationResult(), "skipped", "the evaluator gave no clear result"),
+        (EvaluationResult(passing=True, score=4.5), "passed", ""),
+    ],
+)
+def test_an_evaluators_result_is_the_checks(said: EvaluationResult, status: str, detail: str) -> None:
+    """Passing is passed, failing failed, anything unclear skipped; a score between 0 and 1 is kept."""
+    found = EvaluatorCheck(evaluator=Told(said)).check(context())
+    assert (found.name, found.status, found.detail) == ("Told", status, detail)
+    assert found.score == (said.score if said.score is not None and said.score <= 1 else None)
+
+
+def test_it_sees_question_answer_and_texts() -> None:
+    """The included texts of the cited sources, or of all."""
+    for contexts, expected in (("cited", [TEXTS["S2"]]), ("all", list(TEXTS.values()))):
+        evaluator = Told(EvaluationResult(passing=True))
+        EvaluatorCheck(evaluator=evaluator, contexts=contexts).check(context("No.", cited=("S2",)))  # type: ignore[arg-type]
+        assert evaluator.seen == [(context().question, "No.", expected)]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("reply, status", [("YES", "passed"), ("NO", "failed")])
+def test_faithfulness_runs_in_every_mode(reply: str, status: str, mode: str) -> None:
+    """LlamaIndex's FaithfulnessEvaluator judges answers in sync, async and streamed queries."""
+    evaluator = FaithfulnessEvaluator(llm=ScriptedLLM([reply]))
+    found, _ = ask(ScriptedLLM([OK]), mode, checks=[EvaluatorCheck(evaluator=evaluator)])
+    assert (found.checks[0].name, found.checks[0].status) == ("FaithfulnessEvaluator", status)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_evaluator_that_raises_is_skipped(mode: str) -> None:
+    """Its error is no verdict."""
+    found, _ = ask(ScriptedLLM([OK]), mode, checks=[EvaluatorCheck(evaluator=Told(ValueError("secret")))])
+    assert (found.checks[0].status, found.answerable) == ("skipped", True)
+    assert "secret" not in found.model_dump_json()
+
+
+async def test_it_can_be_used_by_hand_inside_a_loop() -> None:
+    """`check` works in a thread that already runs a loop, as notebooks do."""
+    await asyncio.sleep(0)
+    assert EvaluatorCheck(evaluator=Told(EvaluationResult(passing=True))).check(context()).status == "passed"
+
+
+@pytest.mark.parametrize("options", [{"evaluator": "faithful"}, {"evaluator": Told(ValueError()), "contexts": "some"}])
+def test_impossible_options_are_refused(options: dict[str, Any]) -> None:
+    """What is no evaluator, and an unknown choice of sources, are errors at construction."""
+    with pytest.raises(ConfigurationError):
+        EvaluatorCheck(**options)
