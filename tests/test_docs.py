@@ -15,9 +15,12 @@ from llama_index.core import MockEmbedding, VectorStoreIndex
 from llama_index.core.schema import TextNode
 
 import llama_index_grounded
-from llama_index_grounded.testing import ScriptedLLM
+from llama_index_grounded import CitingSynthesizer
+from llama_index_grounded.synthesis import ClaimedAnswer
+from llama_index_grounded.testing import ScriptedLLM, make_nodes
 
-README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 MODULES = sorted(
     module.name for module in pkgutil.walk_packages(llama_index_grounded.__path__, "llama_index_grounded.")
 )
@@ -40,14 +43,53 @@ def test_some_docstrings_have_examples() -> None:
     assert sum(len(_examples(importlib.import_module(name))) for name in MODULES) > 10
 
 
+def _run(text: str, name: str, names: dict[str, Any]) -> dict[str, Any]:
+    for block in re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+        exec(compile(block, name, "exec"), names)  # noqa: S102 - our own pages
+    return names
+
+
 def test_the_readmes_python_runs(capsys: pytest.CaptureFixture[str]) -> None:
     """The README's code runs as it stands, with an index and an LLM of one's own."""
     text = "Books can be returned within 21 days."
     index = VectorStoreIndex([TextNode(id_="n1", text=text)], embed_model=MockEmbedding(embed_dim=8))
     llm = ScriptedLLM([{"verdict": "answered", "sources": ["S1"], "answer": "21 days [S1]."}])
-    names: dict[str, Any] = {"index": index, "llm": llm}
-    for block in re.findall(r"^```python\n(.*?)^```", README, re.DOTALL | re.MULTILINE):
-        exec(compile(block, "README.md", "exec"), names)  # noqa: S102 - our own README
+    _run(README, "README.md", {"index": index, "llm": llm})
     printed = capsys.readouterr().out
     assert printed.startswith("21 days [S1].\n")
     assert "node_id='n1'" in printed
+
+
+CLAIMED = {
+    "verdict": "answered",
+    "sources": ["S1"],
+    "claims": [{"sources": ["S1"], "quote": "within 21 days", "text": "You have 21 days."}],
+}
+JUDGED = {"judgements": [{"number": 1, "reason": "It says so.", "verdict": "supported"}]}
+
+
+def test_the_page_on_checks_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its three checks pass a right answer, and its adapter turns a model of somebody else into a check."""
+    names: dict[str, Any] = {
+        "llm": ScriptedLLM([CLAIMED]),
+        "judge": ScriptedLLM([JUDGED]),
+        "nodes": make_nodes(["Books can be returned within 21 days."]),
+    }
+    _run((ROOT / "docs" / "checks.md").read_text(encoding="utf-8"), "checks.md", names)
+    assert [line.split()[:2] for line in capsys.readouterr().out.splitlines()] == [
+        ["quotes", "passed"],
+        ["numbers", "passed"],
+        ["groundedness", "passed"],
+    ]
+    for certain, status in ((0.9, "passed"), (0.2, "failed")):
+        seen: list[tuple[str, str]] = []
+
+        def entails(premise: str, text: str, certain: float = certain, seen: list[Any] = seen) -> float:
+            seen.append((premise, text))
+            return certain
+
+        check = names["EntailmentCheck"](entails=entails, threshold=0.5)
+        synthesizer = CitingSynthesizer(ScriptedLLM([CLAIMED]), output_cls=ClaimedAnswer, checks=[check])
+        result: Any = synthesizer.synthesize("How long?", names["nodes"])
+        assert result.grounded.checks[0].status == status
+        assert seen == [("Books can be returned within 21 days.", "You have 21 days.")]
