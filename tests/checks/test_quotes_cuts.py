@@ -125,7 +125,7 @@ def test_no_cut_stands_beside_a_negation(quote: str, text: str) -> None:
             ("re-turn", "return"),
         ),
         *(("resign now", "re-sign now"), ("state", "state's"), ("İstanbul", "İstanbul'da"), ("known", "well-known")),
-        *(("of fice", "oﬃce"), ("fi", "oﬃ")),
+        *(("of fice", "oﬃce"), ("wait it..", "wait it…"), (".. it ends", "… it ends")),
     ],
 )
 def test_what_is_not_word_for_word_is_not_found(quote: str, text: str) -> None:
