@@ -15,15 +15,16 @@ A quantity stands in a text where one of its readings is one of the readings the
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from functools import cached_property
 
 from llama_index_grounded.checks.number_forms import Quantity
+from llama_index_grounded.checks.number_words import shifted
 from llama_index_grounded.checks.quantities import quantities
 
-__all__ = ["Facts", "derive", "stands"]
+__all__ = ["Facts", "Sums", "stands"]
 
 _HALF_DAY = Decimal(12 * 60 * 60)
 _LONGEST_VERSION = 8
@@ -62,7 +63,7 @@ class Facts:
                 if part.kind in _MEASURED:
                     text = written if part is quantity else f"{part.readings[0][0]:f}"
                     for value in _values(part):
-                        if len(value.as_tuple().digits) <= _MOST_DIGITS and abs(value.adjusted()) <= _MOST_DIGITS:
+                        if _short(value):
                             found.setdefault((part.kind, part.unit, value), _Term(part.kind, part.unit, value, text))
         return tuple(found.values())[:_MOST_TERMS]
 
@@ -160,24 +161,43 @@ def _parts_of_dates(quantity: Quantity) -> Iterator[Hashable]:
             yield "number", year
 
 
-def derive(quantity: Quantity, written: str, source: Facts, asked: Facts) -> str | None:
-    """Return how a quantity follows from two numbers of one source and the question, None if it does not.
+class Sums:
+    """What follows from two numbers of one source and the question.
 
-    Three ways, for numbers, percentages and amounts: the sum and the difference of two different values of its own kind
-    and currency, and a percentage of a value of its kind. Only the first 100 values of source and question are tried.
+    Three ways, for numbers, percentages and amounts: the sum and the difference of two different values of one kind and
+    currency, and a percentage of a number or an amount. Only the first 100 values of each text are tried.
     """
-    if quantity.kind not in _MEASURED:
+
+    def __init__(self, source: Facts, asked: Facts) -> None:
+        """Take the numbers of a source and of the question."""
+        self._alike: dict[tuple[str, str], dict[Decimal, str]] = {}
+        for term in (*source.terms, *asked.terms):
+            self._alike.setdefault((term.kind, term.unit), {}).setdefault(term.value, term.text)
+
+    def derive(self, quantity: Quantity, written: str) -> str | None:
+        """Return how a quantity follows, None if it does not."""
+        kind = (quantity.kind, quantity.unit)
+        for value in filter(_short, _values(quantity)) if quantity.kind in _MEASURED else ():
+            way = _sum(value, self._alike.get(kind, {})) or self._shares.get((*kind, shifted(value, 2)))
+            if way is not None:
+                return f"{written} = {way}"
         return None
-    terms = (*source.terms, *asked.terms)
-    alike = {term.value: term.text for term in terms if (term.kind, term.unit) == (quantity.kind, quantity.unit)}
-    percents = {term.value: term.text for term in terms if term.kind == "percent"}
-    for value in _values(quantity):
-        way = _sum(value, alike)
-        if way is None and quantity.kind != "percent":
-            way = _share(value, alike, percents.items())
-        if way is not None:
-            return f"{written} = {way}"
-    return None
+
+    @cached_property
+    def _shares(self) -> dict[tuple[str, str, Decimal], str]:
+        """A hundred times each percentage of each number, and how it came about."""
+        found: dict[tuple[str, str, Decimal], str] = {}
+        percents = self._alike.get(("percent", ""), {})
+        for (kind, unit), bases in self._alike.items():
+            for base, text in bases.items() if kind != "percent" else ():
+                for percent, sign in percents.items():
+                    found.setdefault((kind, unit, _EXACT.multiply(base, percent)), f"{text} × {sign}")
+        return found
+
+
+def _short(value: Decimal) -> bool:
+    """Return whether sums and products of such values are exact."""
+    return len(value.as_tuple().digits) <= _MOST_DIGITS and abs(value.adjusted()) <= _MOST_DIGITS
 
 
 def _sum(value: Decimal, alike: dict[Decimal, str]) -> str | None:
@@ -188,13 +208,4 @@ def _sum(value: Decimal, alike: dict[Decimal, str]) -> str | None:
         second = _EXACT.subtract(first, value)
         if second in alike and second != first:
             return f"{text} − {alike[second]}"
-    return None
-
-
-def _share(value: Decimal, alike: dict[Decimal, str], percents: Iterable[tuple[Decimal, str]]) -> str | None:
-    hundredfold = _EXACT.multiply(value, Decimal(100))
-    for percent, sign in percents:
-        for base, text in alike.items():
-            if _EXACT.multiply(base, percent) == hundredfold:
-                return f"{text} × {sign}"
     return None

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from llama_index_grounded.checks.number_forms import Quantity
-from llama_index_grounded.checks.number_support import Facts, derive, stands
+from llama_index_grounded.checks.number_support import Facts, Sums, stands
 from llama_index_grounded.checks.quantities import quantities
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.schema import CheckResult, Span
@@ -140,12 +140,16 @@ class _Lookup:
     def derivations(self, missing: Sequence[Quantity]) -> dict[int, str]:
         """Return how quantities follow from others, by their first character."""
         ways: dict[int, str] = {}
+        sums: dict[str, Sums] = {}
         for quantity in missing:
             written = self._written(quantity)
-            found = (derive(quantity, written, self._facts(key), self._asked) for key in self._keys(quantity))
-            way = next((way for way in found if way is not None), None)
-            if way is not None:
-                ways[quantity.start] = way
+            for key in self._keys(quantity):
+                if key not in sums:
+                    sums[key] = Sums(self._facts(key), self._asked)
+                way = sums[key].derive(quantity, written)
+                if way is not None:
+                    ways[quantity.start] = way
+                    break
         return ways
 
     def fault(self, quantity: Quantity) -> str:
