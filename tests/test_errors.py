@@ -7,13 +7,20 @@ import pickle
 
 import pytest
 
-from llama_index_grounded.errors import ConfigurationError, GenerationError, GroundedError, MissingScoreError
+from llama_index_grounded.errors import (
+    AccessViolationError,
+    ConfigurationError,
+    GenerationError,
+    GroundedError,
+    MissingScoreError,
+)
 from llama_index_grounded.schema import RefusalReason
 
 ERRORS = [
     GroundedError("x"),
     ConfigurationError("no such field"),
     MissingScoreError("ScoreGate", ("n1", "n2")),
+    AccessViolationError("AccessGuard", 3, (("n1", "filters"),)),
     GenerationError("the model is away", reason=RefusalReason.provider_error, retryable=True),
 ]
 

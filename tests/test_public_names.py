@@ -7,7 +7,9 @@ import importlib
 import pytest
 
 NAMES = {
-    "errors": {"ConfigurationError", "GenerationError", "GroundedError", "MissingScoreError"},
+    "errors": {
+        *("AccessViolationError", "ConfigurationError", "GenerationError", "GroundedError", "MissingScoreError"),
+    },
     "events": {"GroundedEndEvent", "SelectionEvent", "emit"},
     "evidence": {
         *("DEFAULT_KEYS", "STAMP", "FieldName", "Identity", "MetadataKeys", "Stamp"),

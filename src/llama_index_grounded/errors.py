@@ -2,6 +2,7 @@
 
 GroundedError
 ├── ConfigurationError   an option, a template or a combination of them can not work (also a ValueError)
+├── AccessViolationError a node came to a guard that the query may not read
 ├── MissingScoreError    a gate needs a score and no node has one (also a ValueError)
 └── GenerationError      the model gave no usable answer and ``on_error="raise"`` is set (also a RuntimeError)
 
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from llama_index_grounded.schema import RefusalReason
 
-__all__ = ["ConfigurationError", "GenerationError", "GroundedError", "MissingScoreError"]
+__all__ = ["AccessViolationError", "ConfigurationError", "GenerationError", "GroundedError", "MissingScoreError"]
 
 
 class GroundedError(Exception):
@@ -26,6 +27,34 @@ class GroundedError(Exception):
 
 class ConfigurationError(GroundedError, ValueError):
     """An option, a template or a combination of them can not work."""
+
+
+class AccessViolationError(GroundedError):
+    """A node came to a guard that this query may not read.
+
+    The message holds counts and the names of rules, so it may reach the reader; the ids are data for the operator.
+    """
+
+    def __init__(self, stage: str, received: int, violations: tuple[tuple[str, str], ...]) -> None:
+        rules = ", ".join(dict.fromkeys(rule for _, rule in violations))
+        super().__init__(
+            f"{stage}: {len(violations)} of {received} nodes may not be read by this query ({rules}). "
+            "See node_ids of this error, and why the retriever's own filter let them through."
+        )
+        self.stage = stage
+        self.received = received
+        """Number of nodes that came to the guard."""
+        self.violations = violations
+        """Pairs of a node id and the rule that the node breaks: require, filters, predicate or predicate_error."""
+
+    @property
+    def node_ids(self) -> tuple[str, ...]:
+        """Ids of the nodes that may not be read."""
+        return tuple(node_id for node_id, _ in self.violations)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the data, not the message; see `MissingScoreError`."""
+        return type(self), (self.stage, self.received, self.violations), self.__dict__
 
 
 class MissingScoreError(GroundedError, ValueError):

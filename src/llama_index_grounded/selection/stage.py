@@ -84,11 +84,16 @@ class Stage(BaseNodePostprocessor):
         evidence = receive(nodes, query_bundle, self.keys, self)
         outcome = self.choose(evidence, query_bundle)
         decisions = (*outcome.decisions, *self._unreported(evidence, outcome))
-        chosen = Evidence(outcome.nodes, evidence.trail.after(self, outcome, decisions))
+        told = self.disclosed(decisions)
+        chosen = Evidence(outcome.nodes, evidence.trail.after(self, outcome, told))
         if query_bundle is not None:
             Mirror.of(query_bundle).keep(chosen.trail)
-        emit(lambda: self._event(decisions, len(evidence), len(chosen)))
+        emit(lambda: self._event(told, len(evidence), len(chosen)))
         return Selection(chosen, decisions)
+
+    def disclosed(self, decisions: Sequence[Decision]) -> Sequence[Decision]:
+        """Return the decisions as they may leave with the answer and in events; `select` returns them as they are."""
+        return decisions
 
     def decision(self, scored: NodeWithScore, action: Action, reason: str, **numbers: Any) -> Decision:
         """Make the record of a decision about one node; numbers are value, limit and twin."""
