@@ -66,7 +66,10 @@ def _part_holds(part: MetadataFilter | MetadataFilters, metadata: Mapping[str, A
     if part.operator == FilterOperator.IS_EMPTY:
         return is_empty(found)
     known = _OPERATORS.get(part.operator)
-    return None if found is None or known is None else known[1](found, part.value)
+    # Checked again: filters are objects that anybody can change after they were built.
+    if found is None or known is None or not _fits(part.value, known[0]):
+        return None
+    return known[1](found, part.value)
 
 
 def is_empty(value: object) -> bool:
