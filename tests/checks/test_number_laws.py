@@ -10,7 +10,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from llama_index_grounded.checks.numbers import NumberCheck
-from llama_index_grounded.checks.quantities import quantities
+from llama_index_grounded.text.quantities import quantities
 from tests.checks.number_cases import NOTATIONS, context, numerals, sentence, supported
 
 numbers = st.one_of(st.integers(1, 2_000), st.integers(1, 999_999_999), st.sampled_from([100, 1_000, 10**6, 1_001_100]))

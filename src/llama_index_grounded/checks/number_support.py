@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from decimal import Context, Decimal
 from functools import cached_property
 
-from llama_index_grounded.checks.number_forms import Quantity
-from llama_index_grounded.checks.number_words import shifted
-from llama_index_grounded.checks.quantities import quantities
+from llama_index_grounded.text.number_forms import Quantity
+from llama_index_grounded.text.number_words import shifted
+from llama_index_grounded.text.quantities import quantities
 
 __all__ = ["Facts", "Sums", "stands"]
 

@@ -26,14 +26,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from llama_index_grounded.checks.number_forms import Quantity
 from llama_index_grounded.checks.number_support import Facts, Sums, stands
-from llama_index_grounded.checks.quantities import quantities
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.schema import CheckResult, Span
 from llama_index_grounded.synthesis.checking import CheckContext, OnFail
 from llama_index_grounded.synthesis.markers import CLOSERS, match_marker
 from llama_index_grounded.synthesis.window import Outcome, View
+from llama_index_grounded.text.number_forms import Quantity
+from llama_index_grounded.text.quantities import quantities
 
 __all__ = ["NumberCheck", "Scope"]
 

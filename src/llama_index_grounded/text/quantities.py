@@ -35,9 +35,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from decimal import Decimal
 
-from llama_index_grounded.checks import number_shapes as shapes
-from llama_index_grounded.checks.number_forms import READERS, Kind, Quantity, Reading, date, one
-from llama_index_grounded.checks.number_words import ORDINALS, Phrase, Term, shifted, terms_of
+from llama_index_grounded.text import number_shapes as shapes
+from llama_index_grounded.text.number_forms import READERS, Kind, Quantity, Reading, date, one
+from llama_index_grounded.text.number_words import ORDINALS, Phrase, Term, shifted, terms_of
 
 __all__ = ["Quantity", "quantities"]
 

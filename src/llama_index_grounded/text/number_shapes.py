@@ -10,7 +10,7 @@ import re
 from decimal import Decimal
 from typing import Final
 
-from llama_index_grounded.checks.number_words import MONTH, SCALES
+from llama_index_grounded.text.number_words import MONTH, SCALES
 
 _END = r"(?![^\W_])"
 _YEAR = r"[0-9]{4}(?![0-9]|[.,][0-9])"

@@ -6,8 +6,8 @@ from decimal import Decimal
 
 import pytest
 
-from llama_index_grounded.checks.number_words import dates_of, readings_of, terms_of
-from llama_index_grounded.checks.quantities import Quantity, quantities
+from llama_index_grounded.text.number_words import dates_of, readings_of, terms_of
+from llama_index_grounded.text.quantities import Quantity, quantities
 
 
 def values(quantity: Quantity) -> list[str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from decimal import Context, Decimal
 from typing import Final, Literal
 
-from llama_index_grounded.checks.number_words import dates_of, readings_of
+from llama_index_grounded.text.number_words import dates_of, readings_of
 
 __all__ = ["READERS", "Kind", "Quantity", "Reading", "one"]
 
