@@ -219,19 +219,24 @@ _SOURCES = r"(?:sources?|documents?|context|information|text|passages?|reference
 _NOTHING_SAID = re.compile(
     rf"""
       (?:hello|hi|hey|dear|greetings|good[ ](?:morning|afternoon|evening|day)|merhaba(?:lar)?|selam(?:lar)?|sayın
-        |günaydın|iyi[ ](?:günler|akşamlar)|sure|certainly|of[ ]course|absolutely|thanks|thank[ ]you|you're[ ]welcome
-        |teşekkür(?:ler)?|tabii?(?:[ ]ki)?|elbette|rica[ ]ederim)\b(?:\W+[^\W\d_]+){{0,4}}
+        |günaydın|iyi[ ](?:günler|akşamlar))(?:,?[ ][^\W\d_]+){{0,3}}
+    | (?:sure|certainly|of[ ]course|absolutely|thanks|thank[ ]you|you're[ ]welcome|happy[ ]to[ ]help|glad[ ]to[ ]help
+        |teşekkür(?:ler)?|tabii?(?:[ ]ki)?|elbette|rica[ ]ederim)
+      (?:\W+(?:thing|i|can|i'll|be|happy|glad|to|help|you|with|that|for|your|the|question|asking|so|much|very|again|sor\w+
+        |için|ederim|yardımcı|olayım|olabilirim|memnuniyetle))*
     | (?:based[ ]on|according[ ]to|as[ ]per)[ ](?:the[ ]|your[ ]|these[ ])?(?:\w+[ ]){{0,2}}{_SOURCES}
-      (?:[ ][a-z]+){{0,3}}
+      (?:[ ](?:i|we|you|have|gave|shared|above|below|provided|given|me|to|in))*
     | (?:\w+[ ]){{0,2}}(?:kaynak|belge|doküman|bilgi|metin)\w*[ ]göre
     | {_SOURCES}|kaynak(?:lar|ça)?
     """,
     re.VERBOSE,
 )
 _PLEASANTRY = re.compile(
-    r"(?:i[ ])?hope[ ](?:this|that|it)|(?:please[ ])?(?:let[ ]me[ ]know|feel[ ]free)|is[ ]there[ ]anything"
-    r"|if[ ]you[ ](?:have|need)[ ](?:any|more|further)|umarım|başka[ ](?:bir[ ])?soru|yardımcı[ ]olabild"
-    r"|sormaktan[ ]çekinme|(?:daha[ ]fazla[ ])?soru(?:nuz|n)[ ](?:olursa|varsa)"
+    r"(?:i[ ])?hope[ ](?:this|that|it)[ ](?:helps|answers|clarifies|is|was)|(?:please[ ])?let[ ]me[ ]know"
+    r"|(?:please[ ])?feel[ ]free[ ]to[ ](?:ask|reach|let)"
+    r"|(?:please[ ])?if[ ]you[ ]have[ ](?:any|more|further|other)\b.*question"
+    r"|umarım|(?:daha[ ]fazla[ ]|başka[ ](?:bir[ ])?)?soru(?:nuz|n|larınız|ların)?[ ](?:olursa|varsa)"
+    r"|yardımcı[ ]olabildi"
 )
 _EDGES = " \t\n\"'”’»›)]*_」』）】“‘«([「『（【"
 

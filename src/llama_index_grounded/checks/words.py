@@ -1,8 +1,8 @@
 """The content words of a text in a form in which inflected ones compare: which of them are names, which are negated.
 
-1. A word is a run of letters and digits with a letter in it; numbers alone are for `quantities` to find. Of a word with
-   an apostrophe the front counts ("Ankara'nın", "month's"), unless it is one letter ("l'homme").
-2. Case, accents, dotted and dotless i do not matter. Stop words of English and Turkish, written down here, do not count.
+1. A word is a run of letters and digits with a letter in it; numbers alone are for `quantities` to find. Of a word
+   with an apostrophe the front counts ("Ankara'nın", "month's"), unless it is one letter ("l'homme").
+2. Case, accents, dotted and dotless i do not matter. Stop words of English and Turkish, listed here, do not count.
 3. The stem is the word without its common English endings and, where the text is Turkish, its Turkish case, plural and
    possessive endings; then its first six characters (after Can et al. 2008, "Information retrieval on Turkish texts",
    who found such prefixes as good as a lemmatizer). So "contract" and "contractor" are one; "go" and "went" are not.
