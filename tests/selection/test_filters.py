@@ -294,9 +294,6 @@ def test_an_operator_that_is_not_known_is_refused() -> None:
 
 def test_every_operator_of_llamaindex_is_known() -> None:
     """The laws above draw from all operators that the installed LlamaIndex has; each decides something."""
-    decided: set[str] = set()
+    pairs: list[tuple[Any, Any]] = [("a", "a"), (["a"], "a"), (["a"], ["a"]), ("a", ["a"])]
     for operator in FilterOperator:
-        for wanted, found in (("a", "a"), (["a"], "a"), (["a"], ["a"]), ("a", ["a"])):
-            if holds(one(operator.value, wanted), {"field": found}) is not None:
-                decided.add(operator.value)
-    assert decided == {operator.value for operator in FilterOperator}
+        assert {holds(one(operator.value, wanted), {"field": found}) for wanted, found in pairs} - {None}

@@ -133,9 +133,12 @@ class AccessGuard(Stage):
 
     @model_validator(mode="after")
     def _guards_something(self) -> AccessGuard:
+        self._check_rules()
+        return self
+
+    def _check_rules(self) -> None:
         if self.filters is None and self.predicate is None and not self.require:
             raise ConfigurationError("AccessGuard needs filters, a predicate or require: without one it guards nothing")
-        return self
 
     @field_serializer("predicate")
     def _without_predicate(self, predicate: Predicate | None) -> None:
@@ -144,6 +147,8 @@ class AccessGuard(Stage):
 
     def choose(self, nodes: Evidence, query: QueryBundle | None) -> Outcome:
         """Let every node pass, raise, or leave out those that break a rule."""
+        # Asked again: an assignment that Pydantic refuses as a whole has still taken place.
+        self._check_rules()
         stages = nodes.trail.stages
         if self.on_violation == "drop" and stages and not isinstance(stages[0], AccessGuard):
             raise ConfigurationError(
