@@ -36,7 +36,9 @@ _TURKISH_ENDING = re.compile(
 )
 _HARD, _SOFT = "ptk", "bdg"
 _ARABIC_ARTICLE = re.compile(r"[وف]?(?:[بك]?ال|لل)(?=...)")
-_TURKISH_LETTER = re.compile("[ğşıĞŞİ]")
+_TURKISH_SIGN = re.compile(
+    r"[ğşı]|(?:[^\W\d_]{2})(?:l[ae]r[ıi]?|[dt][ıiuü]r|[ıiuü]?n[dt][ae]n?|[ıiae]l[ıi]r|[ae]bilir|[ıiuü]yor|m[ae]z|n[ıi]z)\Z"
+)
 
 
 def _set(words: str) -> frozenset[str]:
@@ -58,6 +60,7 @@ _STOP = _set(
     """
 )
 _TURKISH_ONLY = _set("bir bu ve veya ile için gibi kadar olarak çok daha göre")
+_ENGLISH_ONLY = _set("the of and to is are was in for with that from by may on at it")
 _NEGATES_NEXT = _set("not no never cannot without neither nor none hiç asla")
 _NEGATES_LAST = frozenset(["değil", "yok"])
 
@@ -106,15 +109,15 @@ def content_words(text: str, *, turkish: bool = False) -> list[Word]:
 
 
 def is_turkish(text: str) -> bool:
-    """Say whether a text is Turkish, by its letters and its commonest words.
+    """Say whether a text is Turkish, by its letters, endings and commonest words, against the commonest of English.
 
     Example:
         >>> is_turkish("Kitap iade edilir ve bir makbuz verilir."), is_turkish("Books go back to İzmir.")
         (True, False)
     """
     words = [_lower(found[0]) for found in _WORD.finditer(text)]
-    signs = sum(word in _TURKISH_ONLY or _TURKISH_LETTER.search(word) is not None for word in words)
-    return signs * _TURKISH_SHARE >= len(words) > 0
+    signs = sum(word in _TURKISH_ONLY or _TURKISH_SIGN.search(word) is not None for word in words)
+    return signs * _TURKISH_SHARE >= len(words) > 0 and signs > sum(word in _ENGLISH_ONLY for word in words)
 
 
 def main_script(text: str) -> str:

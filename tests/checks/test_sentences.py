@@ -1,0 +1,160 @@
+"""Where sentences end, and which of them claim something."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llama_index_grounded.checks.sentences import claims_something, sentences, wording
+from tests import hostile
+
+PIECES = (
+    *("Dr. ", "e.g. ", "vb. ", "1. ", "Mart ", "3.6.1 ", "$5.00 ", "the end. ", "Next ", "why? ", "Go! ", "… ", "... "),
+    *("。", "！", "؟ ", "۔ ", "؛ ", '." ', ".) ", "[S1]", "[S1] ", "【S2】", "[S1", "`a. b` ", "`", "```\n", "~~~\n"),
+    *("\n", "\n\n", "- ", "\n* ", "\n1) ", "\n# ", "\n> ", "\n| a | b |\n", "https://x.org/a.b?c=1 ", "** ", "\u00a0"),
+)
+TEXTS = st.one_of(hostile.texts(), st.lists(st.sampled_from(PIECES), max_size=20).map("".join))
+
+
+def split(text: str) -> list[str]:
+    """Return the sentences of a text."""
+    return [part.text for part in sentences(text)]
+
+
+@given(TEXTS)
+def test_parts_are_all_of_the_text(text: str) -> None:
+    """Parts stand in order, are what their offsets say, and leave nothing but white space between them."""
+    at = 0
+    for part in sentences(text):
+        assert text[at : part.start].strip() == ""
+        assert text[part.start : part.end] == part.text
+        assert part.text.strip() == part.text != ""
+        at = part.end
+    assert text[at:].strip() == ""
+
+
+@given(TEXTS, TEXTS)
+def test_a_blank_line_parts(first: str, second: str) -> None:
+    """Two paragraphs are split as each alone, save where a fence is open."""
+    first = first.replace("```", "").replace("~~~", "")
+    assert split(f"{first}\n\n{second}") == split(first) + split(second)
+
+
+@given(TEXTS)
+def test_no_text_is_too_odd(text: str) -> None:
+    """What a sentence says and whether it claims something is told of any text; its words are some of the text's."""
+    assert set(wording(text)) <= set(text)
+    assert claims_something(text) in {True, False}
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ["Dr. Kaya waits 2.5 days.", "Then he goes."],
+        ["Use e.g. this one, i.e. the first.", "Not that."],
+        ["See No. 5 and Fig. 2.", "The answer is no.", "Ask."],
+        ["Kitap, dergi vb. materyaller örn. atlaslar.", "Bkz. sayfa 3."],
+        ["Kitap, dergi vb.", "Ayrıca harita."],
+        ["1. Mart günü açılır, 3. gün kapanır.", "Bitti."],
+        ["Version 3.6.1 costs $5.00.", "J. R. Smith of the U.S. Army said so."],
+        ["It began in 1869.", "it was between two teams."],
+        ["AMD, Inc. (AMD) sells chips.", "It has 5 sites."],
+        ["Is it?", "Yes!", "Good."],
+        ['"Stop!" he said.', "She did."],
+        ["Wait ... what is it?", "I see…", "Then go."],
+        ["See https://x.org/a.b?c=1.", "Or `a. B. C` there."],
+        ['He said "no."', "(It was late.)", "End"],
+        ["Within 14 days [S1].", "Free. [S1][S2]", "New.[S3]", "End [S1, S2]"],
+        ["Five days.[note] is one.", "Two."],
+    ],
+)
+def test_english_and_turkish(parts: list[str]) -> None:
+    """Abbreviations, decimals, versions, dates, URLs and code do not end a sentence; markers stay with theirs."""
+    assert split(" ".join(parts)) == parts
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ["退货期限为30天。[S1]", "请联系我们！", "可以吗？", "“是。”", "好"],
+        ["返品は30日以内です。", "無料です！"],
+        ["真的吗?", "是"],
+    ],
+)
+def test_chinese_and_japanese(parts: list[str]) -> None:
+    """Full-width stops end a sentence without a space, with the quote marks and markers behind them."""
+    assert split("".join(parts)) == parts
+
+
+def test_arabic_and_urdu() -> None:
+    """The question mark, full stop and semicolon of Arabic and Urdu end a sentence; a comma does not."""
+    parts = ["هل هذا صحيح؟ [S1]", "نعم، هو صحيح؛", "انتهى.", "یہ کتاب ہے۔", "ثم"]
+    assert split(" ".join(parts)) == parts
+
+
+def test_markdown() -> None:
+    """Headings, list items, quoted lines, table rows and fences are parts; a wrapped line is not."""
+    prose = "# Title\nFirst line\nwrapped. Second.\n- item one. More\n2. Pay.\n> Said so.\n| a | b |\n"
+    text = f"{prose}```py\na. B\n\nc\n```\nEnd"
+    assert split(text) == [
+        *("# Title", "First line\nwrapped.", "Second.", "- item one.", "More", "2. Pay.", "> Said so.", "| a | b |"),
+        *("```py\na. B\n\nc\n```", "End"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        *("", " ", "[S1]", "[S1][S2].", "---", "|---|---|", "# Return policy", "## 3.1 Fees", "**Fees**"),
+        *("Would you like to know more?", "Başka bir sorunuz var mı?", "هل هذا صحيح؟", "可以吗？", "Really? [S1]"),
+        *("Hello!", "Hi there,", "Merhaba!", "Sayın Kaya,", "Sure!", "Of course, happy to help!", "Teşekkürler."),
+        *("I hope this helps!", "Hope that helps.", "Umarım yardımcı olmuştur.", "Let me know if you need more."),
+        *("Feel free to ask.", "If you have any other questions, ask.", "Sorularınız olursa yazın."),
+        *("Based on the sources:", "According to the provided documents", "Verilen belgelere göre:", "Sources: [S1]"),
+        *("The rules are as follows:", "Kurallar şunlardır:", "Here is what I found:"),
+    ],
+)
+def test_claims_nothing(sentence: str) -> None:
+    """Headings, questions, greetings, pleasantries, lead-ins and markers state nothing."""
+    assert not claims_something(sentence)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        *("Books are due after 14 days [S1].", "- 14 gün", "Evet.", "退货期限为30天。", "| Books | 14 days |", "30"),
+        *("Based on the sources, books are due after 14 days.", "Belgelere göre süre 14 gündür.", "The limit is 14:"),
+        *("Sure, books are free.", "If you need more than two weeks, ask the desk.", "Feel free to renew twice."),
+        *(
+            "**Fees:** books are free.",
+            "**Books are free.**",
+            "Thank you notes are printed here.",
+            "# not a heading"[2:],
+        ),
+    ],
+)
+def test_claims_something(sentence: str) -> None:
+    """What could be true or false is a claim, also behind polite words."""
+    assert claims_something(sentence)
+
+
+def test_wording_leaves_signs_out() -> None:
+    """List numbers, heading signs and markers are not what a sentence says; a range of days is."""
+    assert wording("2. Due in 3-5 days [S1], [S2-S4].") == "Due in 3-5 days , ."
+    assert wording("### Fees") == "Fees"
+    assert wording("[note] and [3] stay") == "[note] and [3] stay"
+
+
+@pytest.mark.parametrize(
+    "unit", [".", "`", "` ", "[", ". ", "a. [S1] ", "\n", ">", " ", '"', '."', "(1) ", "[S1]", "。"]
+)
+def test_long_runs_take_linear_time(unit: str) -> None:
+    """Sixteen thousand characters of any one sign are split and judged within two seconds."""
+    text = (unit * 16_000)[:16_000] + "x"
+    begun = time.perf_counter()
+    for part in sentences(text):
+        claims_something(part.text)
+    assert time.perf_counter() - begun < 2
