@@ -112,6 +112,8 @@ class Stamp(_Place, total=False):
     """The text before the first stage shortened it; absent while nothing did."""
     also_in: tuple[str, ...]
     """Ids of documents whose near-duplicate was left out for this node."""
+    scores: dict[str, float | None]
+    """Scores that a `RecordScore` stage noted, by name."""
 
 
 class _OurStamp(dict[str, Any]):

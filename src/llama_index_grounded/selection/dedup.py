@@ -18,9 +18,9 @@ from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.evidence import identity, included_text, mark_of, with_stamp
 from llama_index_grounded.schema import Decision
 from llama_index_grounded.selection.carrier import Evidence, Removal, rank_of, slot_of
-from llama_index_grounded.selection.gate import known
 from llama_index_grounded.selection.remover import Cut, Ledger
 from llama_index_grounded.selection.repetition import Level, PositionLedger, Scope, TextLedger
+from llama_index_grounded.selection.signals import known
 from llama_index_grounded.selection.stage import Kind, Outcome, Stage
 
 __all__ = ["Match", "ScopedDedup"]

@@ -5,21 +5,29 @@ Place: after the retriever (and an access guard), before everything that shorten
 
 from __future__ import annotations
 
+import bisect
+import logging
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Literal
 
 from llama_index.core.schema import NodeWithScore, QueryBundle
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from llama_index_grounded.errors import MissingScoreError
 from llama_index_grounded.evidence import identity
 from llama_index_grounded.schema import Decision
-from llama_index_grounded.selection.carrier import Evidence
+from llama_index_grounded.selection.carrier import Evidence, Notes
+from llama_index_grounded.selection.signals import Signal, known
 from llama_index_grounded.selection.stage import Kind, Outcome, Stage
 
-__all__ = ["Judgement", "ScoreGate", "judge", "known"]
+__all__ = ["Judgement", "ScoreGate", "judge", "odd_scale"]
+
+_logger = logging.getLogger(__name__)
+_FUSION_CONSTANT, _MOST_LISTS, _MOST_RANKS, _NEARLY, _FEW = 60, 2, 64, 1e-9, 2
+_TERMS = [1 / (_FUSION_CONSTANT + rank) for rank in range(_MOST_RANKS)]
+_FUSED = sorted({*_TERMS, *(one + other for one in _TERMS for other in _TERMS)})
 
 Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 
@@ -59,7 +67,8 @@ class ScoreGate(Stage):
 
     Args:
         min_score: What the best score must reach, on the scale of the retriever.
-        signal: What to compare: the node's own score.
+        signal: What to compare: the node's own ``"score"``, a `VectorSimilarity` for hybrid and fused lists, or a
+            `MetadataScore`.
         on_missing_score: What to do when no node has a score: ``"raise"``, ``"pass"`` or ``"refuse"``.
         drop_below: Leave out single nodes whose known score is below this.
         min_margin: By how much the best must lead the second-best chunk, 0 or more.
@@ -78,22 +87,38 @@ class ScoreGate(Stage):
     kind: ClassVar[Kind] = "filter"
 
     min_score: Finite
-    signal: Literal["score"] = "score"
+    signal: Signal = "score"
     on_missing_score: Literal["raise", "pass", "refuse"] = "raise"
     drop_below: Finite | None = None
     min_margin: Annotated[Finite, Field(ge=0)] = 0.0
 
+    _told: bool = PrivateAttr(default=False)
+
     def choose(self, nodes: Evidence, query: QueryBundle | None) -> Outcome:
         """Refuse all nodes, or leave out those below ``drop_below``."""
-        scores = [known(scored.score) for scored in nodes]
         if not nodes:
             return Outcome(nodes)
+        scores = self._signals(nodes, query)
         if all(score is None for score in scores):
             return self._without_scores(nodes)
         signals = _best_per_chunk(nodes, scores)
         judgement = judge(signals, min_score=self.min_score, min_margin=self.min_margin)
         outcome = (self._passed if judgement.passed else self._refused)(nodes, scores, judgement)
-        return replace(outcome, top_score=max(signals))
+        odd = odd_scale(signals, self.min_score) if self.signal == "score" else ""
+        return replace(outcome, top_score=max(signals), notes=self._warned(odd) if odd else None)
+
+    def _warned(self, odd: str) -> Notes:
+        """Warn in every result, and once in the log."""
+        warning = f"{self.class_name()}: {odd}"
+        if not self._told:
+            _logger.warning(warning)
+            self._told = True
+        return Notes(warnings=(warning,))
+
+    def _signals(self, nodes: Sequence[NodeWithScore], query: QueryBundle | None) -> Sequence[float | None]:
+        if isinstance(self.signal, str):
+            return [known(scored.score) for scored in nodes]
+        return self.signal.values(nodes, query)
 
     def _without_scores(self, nodes: Sequence[NodeWithScore]) -> Outcome:
         if self.on_missing_score == "raise":
@@ -125,9 +150,25 @@ class ScoreGate(Stage):
         return Outcome([scored for scored, out in zip(nodes, weak, strict=True) if not out], decisions)
 
 
-def known(score: float | None) -> float | None:
-    """Read a score as a float; None, not-a-number and infinite ones are unknown."""
-    return float(score) if score is not None and math.isfinite(score) else None
+def odd_scale(scores: Sequence[float], min_score: float) -> str:
+    """Say that scores are those of a rank fusion, which ``min_score`` could never meet, or relative to each other."""
+    best = max(scores)
+    if min_score > _MOST_LISTS / _FUSION_CONSTANT and best > 0 and all(map(_is_fused, scores)):
+        return (
+            f"all scores look like reciprocal rank fusion (best {best:.4f}), which min_score={min_score:g} can never "
+            "meet; use signal=VectorSimilarity()"
+        )
+    if len(scores) > _FEW and (best, min(scores)) == (1.0, 0.0) and min_score < 1:
+        return "scores run from exactly 0 to 1, as if relative to each other: the best is 1 for any question"
+    return ""
+
+
+def _is_fused(score: float) -> bool:
+    """Tell a sum of one or two terms 1 / (60 + rank), as Cormack et al. (SIGIR 2009) define and LlamaIndex computes."""
+    if not 0 < score <= _MOST_LISTS / _FUSION_CONSTANT:
+        return False
+    place = bisect.bisect_left(_FUSED, score - _NEARLY)
+    return place < len(_FUSED) and _FUSED[place] <= score + _NEARLY
 
 
 def _best_per_chunk(nodes: Sequence[NodeWithScore], scores: Sequence[float | None]) -> list[float]:

@@ -15,6 +15,7 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from pydantic import BaseModel, ConfigDict
 
+from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.events import SelectionEvent, emit
 from llama_index_grounded.evidence import DEFAULT_KEYS, MetadataKeys, identity, stamp_of
 from llama_index_grounded.schema import Action, Decision
@@ -22,7 +23,7 @@ from llama_index_grounded.selection.carrier import Evidence, Notes, Removal, slo
 from llama_index_grounded.selection.mirror import Mirror, carried_origin
 from llama_index_grounded.selection.trail import receive
 
-__all__ = ["Kind", "Outcome", "Selection", "Stage"]
+__all__ = ["Kind", "Outcome", "Selection", "Stage", "refuse_to_write"]
 
 Kind = Literal["filter", "rewrite", "reorder"]
 """What a stage may do: leave nodes out; also change their text; or only change their order."""
@@ -50,6 +51,13 @@ class Outcome:
     """The best signal, from a stage that judged one."""
     notes: Notes | None = None
     """What a stage that asked a model leaves beside the nodes."""
+
+
+def refuse_to_write(part: object, name: str) -> None:
+    """Refuse to write a stage down without a part that can not be written: read back, it would behave differently."""
+    if part is not None:
+        msg = f"{name} ({type(part).__name__}) can not be written down: build the stage anew"
+        raise ConfigurationError(msg)
 
 
 class Stage(BaseNodePostprocessor):

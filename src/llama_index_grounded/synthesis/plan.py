@@ -216,6 +216,8 @@ def _why_empty(decisions: Sequence[Decision], frame: int, allowance: int | None)
         reason = _GATE_REASONS.get(decision.reason, decision.reason)
         if (decision.action == "refused" and reason in list(RefusalReason)) or reason == RefusalReason.low_score:
             return Refusal(reason=RefusalReason(reason), detail=_numbers(decision, decisions))
+        if decision.action == "refused":  # by a rule of the application, in its own words
+            return Refusal(reason=RefusalReason.insufficient_evidence, detail=f"{decision.stage}: {decision.reason}")
     return Refusal(reason=RefusalReason.no_evidence, detail="no source was left to answer from")
 
 

@@ -1,0 +1,129 @@
+"""Gates out of other gates, and out of a rule of the application.
+
+Place: where a `ScoreGate` stands, or behind the budget for a rule about what was packed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar, Literal
+
+from llama_index.core.schema import NodeWithScore, QueryBundle
+from pydantic import Field, field_serializer, field_validator
+
+from llama_index_grounded.errors import ConfigurationError
+from llama_index_grounded.selection.carrier import Evidence, Notes
+from llama_index_grounded.selection.gate import ScoreGate
+from llama_index_grounded.selection.stage import Kind, Outcome, Stage, refuse_to_write
+
+__all__ = ["CombinedGate", "EvidenceGate"]
+
+
+class CombinedGate(Stage):
+    """Reject when all of several gates reject, or when any does; otherwise pass every node.
+
+    Each gate judges the same nodes. The reason is that of the first gate that rejected.
+
+    Args:
+        gates: Gates, two or more. A `ScoreGate` in here has no ``drop_below``: nodes pass together.
+        reject_when: ``"all"`` or ``"any"``.
+        keys: Names of the identifying metadata fields.
+
+    Example:
+        >>> from llama_index_grounded.testing import make_nodes
+        >>> weak, strict = ScoreGate(min_score=0.3), ScoreGate(min_score=0.8)
+        >>> nodes = make_nodes(["a"], scores=[0.5])
+        >>> gates = [CombinedGate(gates=[weak, strict], reject_when=when) for when in ("all", "any")]
+        >>> [len(gate.postprocess_nodes(nodes)) for gate in gates]
+        [1, 0]
+    """
+
+    kind: ClassVar[Kind] = "filter"
+
+    gates: Annotated[list[Stage], Field(min_length=2)]
+    reject_when: Literal["all", "any"] = "all"
+
+    @field_serializer("gates")
+    def _written(self, gates: list[Stage]) -> list[dict[str, Any]]:
+        return [gate.to_dict() for gate in gates]
+
+    @field_validator("gates", mode="before")
+    @classmethod
+    def _read(cls, gates: Any) -> Any:
+        known = {stage.class_name(): stage for stage in _kinds_of(Stage)}
+        written = [isinstance(gate, dict) for gate in gates] if isinstance(gates, list) else []
+        if not any(written):
+            return gates
+        return [known[gate["class_name"]].from_dict(dict(gate)) if isinstance(gate, dict) else gate for gate in gates]
+
+    @field_validator("gates")
+    @classmethod
+    def _pass_together(cls, gates: list[Stage]) -> list[Stage]:
+        if any(gate.kind != "filter" for gate in gates):
+            raise ConfigurationError("a CombinedGate combines gates; a stage that rewrites or reorders is none")
+        if any(isinstance(gate, ScoreGate) and gate.drop_below is not None for gate in gates):
+            raise ConfigurationError("nodes pass a CombinedGate together: drop_below has no place in it")
+        return gates
+
+    def choose(self, nodes: Evidence, query: QueryBundle | None) -> Outcome:
+        """Ask every gate about the same nodes."""
+        if not nodes:
+            return Outcome(nodes)
+        outcomes = [gate.choose(nodes, query) for gate in self.gates]
+        rejecting = [outcome for outcome in outcomes if not outcome.nodes]
+        notes = sum((outcome.notes for outcome in outcomes if outcome.notes), Notes())
+        signals = [outcome.top_score for outcome in outcomes if outcome.top_score is not None]
+        top_score = signals[0] if signals else None
+        if len(rejecting) < (len(outcomes) if self.reject_when == "all" else 1):
+            kept = [one for outcome in outcomes for one in outcome.decisions if one.action == "kept"]
+            return Outcome(nodes, kept, top_score=top_score, notes=notes)
+        return Outcome([], rejecting[0].decisions, top_score=top_score, notes=notes)
+
+
+def _kinds_of(base: type[Stage]) -> list[type[Stage]]:
+    return [base, *(kind for child in base.__subclasses__() for kind in _kinds_of(child))]
+
+
+class EvidenceGate(Stage):
+    """Reject by a rule of the application, such as "at least one node of type policy".
+
+    The rule sees all nodes in order and must return True itself for them to pass. What it raises is raised: a rule with
+    a fault is no reason to answer.
+
+    Args:
+        predicate: From the list of nodes to True or anything else.
+        reason: Why nodes were rejected, a few fixed words; it stands in the decisions and the refusal.
+        keys: Names of the identifying metadata fields.
+
+    Example:
+        >>> from llama_index_grounded.testing import make_nodes
+        >>> rule = lambda nodes: any(scored.node.metadata.get("type") == "policy" for scored in nodes)
+        >>> gate = EvidenceGate(predicate=rule, reason="no policy")
+        >>> [decision.reason for decision in gate.select(make_nodes(["a note"])).decisions]
+        ['no policy']
+    """
+
+    kind: ClassVar[Kind] = "filter"
+
+    predicate: Any
+    reason: Annotated[str, Field(min_length=1, max_length=80)] = "insufficient_evidence"
+
+    @field_serializer("predicate")
+    def _without_rule(self, predicate: Any) -> None:
+        refuse_to_write(predicate, "predicate")
+
+    @field_validator("predicate")
+    @classmethod
+    def _can_be_called(cls, predicate: Any) -> Any:
+        if not callable(predicate):
+            raise ConfigurationError("predicate must be callable")
+        return predicate
+
+    def choose(self, nodes: Evidence, query: QueryBundle | None) -> Outcome:
+        """Ask the rule."""
+        if not nodes or self._holds(nodes.plain()):
+            return Outcome(nodes)
+        return Outcome([], [self.decision(scored, "refused", self.reason) for scored in nodes])
+
+    def _holds(self, nodes: Sequence[NodeWithScore]) -> bool:
+        return self.predicate(nodes) is True

@@ -1,0 +1,96 @@
+"""Gates out of gates, and out of a rule of the application."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from llama_index_grounded import CitingSynthesizer, ScoreGate, TokenBudget
+from llama_index_grounded.selection import CombinedGate, EvidenceGate, MetadataScore
+from llama_index_grounded.testing import ScriptedLLM, check_postprocessor, make_nodes
+
+DENSE, SPARSE = ScoreGate(min_score=0.5), ScoreGate(min_score=2.0, signal=MetadataScore("bm25"))
+
+
+@given(
+    dense=st.floats(0, 1),
+    sparse=st.floats(0, 4),
+    reject_when=st.sampled_from(["all", "any"]),
+)
+def test_it_rejects_when_all_or_any_reject(dense: float, sparse: float, reject_when: Literal["all", "any"]) -> None:
+    """Every node passes or none, as the two gates alone would say."""
+    nodes = make_nodes(["a", "b"], scores=[dense, 0.0], metadata=[{"bm25": sparse}, {"bm25": 0.0}])
+    rejects = [not gate.select(nodes).nodes for gate in (DENSE, SPARSE)]
+    found = CombinedGate(gates=[DENSE, SPARSE], reject_when=reject_when).select(nodes)
+    assert bool(found.nodes) is not (all(rejects) if reject_when == "all" else any(rejects))
+    assert len(found.nodes) in (0, 2)
+    assert len([one for one in found.decisions if one.action == "refused"]) == (0 if found.nodes else 2)
+
+
+def test_the_laws() -> None:
+    """Combined gates are filters, copies included; a rule can not be copied by dict."""
+    loose, strict = ScoreGate(min_score=-1, on_missing_score="pass"), ScoreGate(min_score=0.6, on_missing_score="pass")
+    for reject_when in ("all", "any"):
+        check_postprocessor(lambda when=reject_when: CombinedGate(gates=[loose, strict], reject_when=when))  # type: ignore[misc]
+    check_postprocessor(lambda: EvidenceGate(predicate=lambda nodes: len(nodes) > 1), round_trip=False)
+
+
+def test_gates_nest_and_are_written_down_with_their_options() -> None:
+    """A combined gate in a combined gate comes back from JSON with every threshold."""
+    gate = CombinedGate(gates=[DENSE, CombinedGate(gates=[SPARSE, DENSE], reject_when="any")])
+    again = CombinedGate.from_json(gate.to_json())
+    assert again.to_dict() == gate.to_dict()
+    inner = again.gates[1]
+    assert isinstance(inner, CombinedGate)
+    assert inner.gates[0].signal == MetadataScore("bm25")  # type: ignore[attr-defined]
+
+
+def policy(nodes: Any) -> Any:
+    """Want at least one policy."""
+    return any(scored.node.metadata.get("type") == "policy" for scored in nodes)
+
+
+@pytest.mark.parametrize("predicate, passes", [(policy, True), (lambda _: 1, False), (lambda _: "yes", False)])
+def test_a_rule_must_say_true_itself(predicate: Any, passes: bool) -> None:
+    """What is only truthy, such as a count, is not True."""
+    nodes = make_nodes(["a", "b"], metadata=[{"type": "note"}, {"type": "policy"}])
+    assert bool(EvidenceGate(predicate=predicate).select(nodes).nodes) is passes
+
+
+@pytest.mark.parametrize("reason", ["insufficient_evidence", "no policy was found"])
+def test_a_rule_refuses_with_its_own_words(reason: str) -> None:
+    """No model is called, and the refusal holds the reason of the rule."""
+    llm = ScriptedLLM(["not to be called"])
+    nodes = EvidenceGate(predicate=policy, reason=reason).postprocess_nodes(make_nodes(["a"]))
+    found: Any = CitingSynthesizer(llm).synthesize("May I?", nodes)
+    assert found.refusal.reason == "insufficient_evidence"
+    assert reason in found.refusal.detail
+    assert llm.prompts == []
+
+
+def test_a_rule_with_a_fault_is_no_answer() -> None:
+    """What the rule raises is raised: nothing passes by accident."""
+    with pytest.raises(ZeroDivisionError):
+        EvidenceGate(predicate=lambda _: 1 / 0 > 0).select(make_nodes(["a"]))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: CombinedGate(gates=[DENSE]),
+        lambda: CombinedGate(gates=[DENSE, TokenBudget(top_n=1)]),
+        lambda: CombinedGate(gates=[DENSE, ScoreGate(min_score=0.1, drop_below=0.2)]),
+        lambda: CombinedGate(gates=[DENSE, SPARSE], reject_when="most"),  # type: ignore[arg-type]
+        lambda: EvidenceGate(predicate="type == policy"),
+        lambda: EvidenceGate(predicate=policy, reason=""),
+        EvidenceGate,
+    ],
+)
+def test_impossible_options_are_refused(make: Any) -> None:
+    """One gate alone, what is no gate, single drops, unknown words, and rules that can not be called."""
+    with pytest.raises(ValidationError):
+        make()
