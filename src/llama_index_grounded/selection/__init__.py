@@ -8,6 +8,7 @@ from llama_index_grounded.selection.dedup import ScopedDedup
 from llama_index_grounded.selection.gate import ScoreGate
 from llama_index_grounded.selection.order import AttentionReorder
 from llama_index_grounded.selection.signals import MetadataScore, RecordScore, VectorSimilarity
+from llama_index_grounded.selection.source_order import SourceOrder
 from llama_index_grounded.selection.stage import Outcome, Selection, Stage
 from llama_index_grounded.selection.sufficiency import SufficiencyGate
 
@@ -22,6 +23,7 @@ __all__ = [
     "ScopedDedup",
     "ScoreGate",
     "Selection",
+    "SourceOrder",
     "Stage",
     "SufficiencyGate",
     "TokenBudget",

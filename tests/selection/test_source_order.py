@@ -1,0 +1,138 @@
+"""Orders that follow the documents: by date, and by place in the document."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from llama_index.core.node_parser import SentenceSplitter
+from llama_index.core.schema import Document, NodeWithScore, TextNode
+from pydantic import ValidationError
+
+from llama_index_grounded.selection import SourceOrder
+from llama_index_grounded.selection.source_order import natural, when
+from llama_index_grounded.testing import check_postprocessor, make_nodes
+
+_values = st.sampled_from(
+    [
+        None,
+        "",
+        "2026-03-01",
+        "2025",
+        "2026-13-01",
+        "p2",
+        "p10",
+        7,
+        7.5,
+        float("nan"),
+        True,
+        [1],
+        "0001-01-01T00:00+14:00",
+    ]
+)
+
+
+def texts(nodes: list[NodeWithScore]) -> list[str]:
+    """Return the texts in order."""
+    return [scored.node.get_content() for scored in nodes]
+
+
+@given(
+    fields=st.lists(st.fixed_dictionaries({"last_updated": _values, "page": _values}), max_size=8),
+    documents=st.lists(st.sampled_from("ab"), min_size=8, max_size=8),
+    by=st.sampled_from(["date", "position"]),
+    newest=st.sampled_from(["first", "last"]),
+)
+def test_every_order_is_a_permutation(fields: list[dict[str, Any]], documents: list[str], by: Any, newest: Any) -> None:
+    """Whatever dates and pages hold, mixed types and nonsense included, nodes only move; a second pass moves none."""
+    nodes = make_nodes(
+        [str(place) for place in range(len(fields))],
+        metadata=[{**each, "document_id": documents[place]} for place, each in enumerate(fields)],
+    )
+    stage = SourceOrder(by=by, newest=newest)
+    once = stage.postprocess_nodes(nodes)
+    assert sorted(texts(once)) == sorted(texts(nodes))
+    assert all(any(scored.node.node_id == given.node.node_id for given in nodes) for scored in once)
+
+
+@pytest.mark.parametrize("options", [{"by": "date"}, {"by": "date", "newest": "first"}, {"by": "position"}])
+def test_the_laws_of_a_reorder(options: dict[str, Any]) -> None:
+    """The laws of every reorder hold, copies included."""
+    check_postprocessor(lambda: SourceOrder(**options))
+
+
+DATES = ["2026-03-01", None, "2024", "2025-07-01T10:00:00+03:00", "2025-07-01T08:00:00", "soon"]
+
+
+@pytest.mark.parametrize("newest, expected", [("last", [2, 3, 4, 0, 1, 5]), ("first", [0, 4, 3, 2, 1, 5])])
+def test_by_date(newest: Any, expected: list[int]) -> None:
+    """Oldest to newest or back, time zones counted in; what has no date comes last, in rank order."""
+    nodes = make_nodes(list("012345"), metadata=[{"last_updated": value} for value in DATES])
+    assert texts(SourceOrder(by="date", newest=newest).postprocess_nodes(nodes)) == [str(place) for place in expected]
+
+
+def test_equal_dates_keep_rank_order() -> None:
+    """Ties are not reversed with the direction."""
+    nodes = make_nodes(list("abc"), metadata={"last_updated": "2026-03-01"})
+    for newest in ("first", "last"):
+        assert texts(SourceOrder(by="date", newest=newest).postprocess_nodes(nodes)) == list("abc")
+
+
+def test_p10_does_not_come_before_p2() -> None:
+    """Pages sort as numbers, whatever stands around them; roman and unnumbered ones behind."""
+    pages = ["p10", "p2", "p1", "iv", None, "10", "P3"]
+    fields = [{"document_id": "manual", "page": page} for page in pages]
+    ordered = SourceOrder(by="position").postprocess_nodes(make_nodes([str(page) for page in pages], metadata=fields))
+    assert texts(ordered) == ["10", "iv", "p1", "p2", "P3", "p10", "None"]
+
+
+def test_the_best_ranked_document_comes_first() -> None:
+    """Documents keep the order of their best nodes; inside one, source order; versions are documents of their own."""
+    fields = [
+        {"document_id": "b", "page": "2"},
+        {"document_id": "a", "page": "9"},
+        {"document_id": "b", "page": "1"},
+        {"document_id": "b", "page": "1", "revision": "old"},
+    ]
+    ordered = SourceOrder(by="position").postprocess_nodes(make_nodes(["b2", "a9", "b1", "old"], metadata=fields))
+    assert texts(ordered) == ["b1", "b2", "a9", "old"]
+
+
+def test_chunks_of_a_splitter_come_in_the_order_of_the_document() -> None:
+    """Real chunks, in any rank order, are put back as they stand in their document."""
+    text = " ".join(f"Step {place}: turn the {place}. screw until it clicks." for place in range(60))
+    chunks = SentenceSplitter(chunk_size=64, chunk_overlap=8).get_nodes_from_documents([Document(text=text, id_="d")])
+    shuffled = [NodeWithScore(node=chunk, score=0.5) for chunk in [*chunks[::2], *chunks[1::2]]]
+    ordered = SourceOrder(by="position").postprocess_nodes(shuffled)
+    assert [scored.node.node_id for scored in ordered] == [chunk.node_id for chunk in chunks]
+
+
+def test_without_any_place_chunk_ids_decide() -> None:
+    """Where nothing else is known, numbered chunk ids sort as numbers."""
+    nodes = [
+        NodeWithScore(node=TextNode(id_=name, text=name, metadata={"document_id": "d"}), score=0.5)
+        for name in ("c10", "c9", "c1")
+    ]
+    assert texts(SourceOrder(by="position").postprocess_nodes(nodes)) == ["c1", "c9", "c10"]
+
+
+@given(one=st.text(max_size=12), other=st.text(max_size=12))
+def test_natural_keys_compare(one: str, other: str) -> None:
+    """Any two texts compare, and equal texts are equal."""
+    assert (natural(one) < natural(other)) or (natural(other) < natural(one)) or natural(one) == natural(other)
+    assert natural(one) == natural(one.upper().lower()) or one.casefold() != one.upper().lower().casefold()
+
+
+@pytest.mark.parametrize("written", ["", "soon", "2026-02-30", "12.03.2026", "20260", "2026-3-4-5", "9999999-01-01"])
+def test_what_is_no_date_is_unknown(written: str) -> None:
+    """Dates that do not exist, or in another form than ISO's, are unknown, not guessed."""
+    assert when(written) is None
+
+
+@pytest.mark.parametrize("options", [{"by": "rank"}, {"newest": "top"}, {"order": "date"}])
+def test_impossible_options_are_refused(options: dict[str, Any]) -> None:
+    """An unknown order or a misspelt option is an error at construction."""
+    with pytest.raises(ValidationError):
+        SourceOrder(**options)
