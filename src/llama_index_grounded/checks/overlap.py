@@ -261,10 +261,13 @@ def _once(texts: Iterable[str]) -> tuple[str, ...]:
 def _best_place(words: Sequence[Word], weights: Sequence[float], shelf: Sequence[_Source]) -> dict[str, list[Word]]:
     """Return the words, by stem, of the place in which the most words stand together."""
     best, place = 0.0, tuple[Word, ...]()
+    total = dict[str, float]()
+    for word, weight in zip(words, weights, strict=True):
+        total[word.stem] = total.get(word.stem, 0.0) + weight
     for source in shelf:
         sums = dict[int, float]()
-        for word, weight in zip(words, weights, strict=True):
-            for at in source.where.get(word.stem, ()):
+        for stem, weight in total.items():
+            for at in source.where.get(stem, ()):
                 sums[at] = sums.get(at, 0.0) + weight
         at = max(sums, key=lambda at: sums[at], default=-1)
         if at >= 0 and sums[at] > best:
