@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeGuard
 
 from llama_index_grounded.evidence import FieldName, field, identity, included_text, stamp_of
 from llama_index_grounded.rendering.escaping import clean
@@ -15,9 +15,20 @@ if TYPE_CHECKING:
 
     from llama_index_grounded.tokens import TokenCounter
 
-__all__ = ["Removed", "Rendered", "Renderer", "key_at", "removed_from", "size_of", "source_of"]
+__all__ = [
+    "Removed",
+    "Rendered",
+    "Renderer",
+    "is_renderer",
+    "key_at",
+    "removed_from",
+    "shown_text",
+    "size_of",
+    "source_of",
+]
 
 _SAME_LENGTH_KEYS = 999
+_METHODS = ("block", "render", "recover", "escape")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,11 +53,17 @@ class Rendered:
 class Renderer(Protocol):
     """Turns nodes into numbered blocks and back.
 
-    Whatever the nodes hold, ``recover(render(nodes).text)`` finds exactly one block per node, with the cleaned text.
+    Whatever the nodes hold, ``recover(render(nodes).text)`` finds exactly one block per node, with the cleaned text. A
+    renderer whose included text is not that of the node has a method ``included(node)`` too, as `shown_text` says.
     """
 
     def block(self, node: BaseNode, key: str, score: float | None = None) -> str:
-        """Render one source. A block begins with ``<`` and ends with ``>`` and a line end, or is counted as such."""
+        """Render one source.
+
+        The text of a prompt is the row of its blocks, and its size is the sum of theirs. With tiktoken that is exact
+        where a block begins with ``<``, ``[`` or ``{``, ends with ``>``, ``]`` or ``}`` and a line end, and holds its
+        key apart from other digits: there the pre-tokenizer always splits.
+        """
         ...
 
     def render(self, nodes: Sequence[NodeWithScore]) -> Rendered:
@@ -93,10 +110,25 @@ def _visible(node: BaseNode, name: FieldName) -> str | None:
     return clean(field(node, name) or "") or None
 
 
-def removed_from(scored: NodeWithScore, key: str) -> Removed | None:
-    """Count the invisible characters of a node's text."""
-    text = included_text(scored.node)
-    characters = len(text) - len(clean(text))
+def is_renderer(value: object) -> TypeGuard[Renderer]:
+    """Tell what has the methods of a renderer; a class is none, only an instance."""
+    return not isinstance(value, type) and all(callable(getattr(value, name, None)) for name in _METHODS)
+
+
+def shown_text(renderer: Renderer, node: BaseNode) -> str:
+    """Return the included text of a node: what `recover` finds for it.
+
+    That is the cleaned text of the node, unless the renderer has a method ``included`` which says otherwise, as those
+    have that show metadata as evidence.
+    """
+    included = getattr(renderer, "included", None)
+    return str(included(node)) if callable(included) else clean(included_text(node))
+
+
+def removed_from(scored: NodeWithScore, key: str, texts: Iterable[str] | None = None) -> Removed | None:
+    """Count the invisible characters of a node's text, or of the ``texts`` that are shown for it."""
+    found = (included_text(scored.node),) if texts is None else texts
+    characters = sum(len(text) - len(clean(text)) for text in found)
     return Removed(key=key, node_id=scored.node.node_id, characters=characters) if characters else None
 
 
