@@ -12,7 +12,7 @@ from pydantic import Field, PrivateAttr, model_validator
 
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.evidence import included_text
-from llama_index_grounded.rendering import XmlRenderer
+from llama_index_grounded.rendering import AnyRenderer, XmlRenderer
 from llama_index_grounded.schema import Decision
 from llama_index_grounded.selection.allowance import Allowance, PromptPlanner, safety_margin
 from llama_index_grounded.selection.carrier import Evidence, Removal, rank_of, slot_of
@@ -58,7 +58,7 @@ class TokenBudget(Stage):
     max_tokens: Count | None = None
     top_n: Count | None = None
     counter: TokenCounter | None = None
-    renderer: XmlRenderer | None = None
+    renderer: AnyRenderer | None = None
     on_oversize: OnOversize = "skip"
     for_prompt: bool = False
     """True for a budget that `for_synthesizer` made."""
