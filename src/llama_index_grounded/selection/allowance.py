@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from llama_index.core.schema import QueryBundle
+
     from llama_index_grounded.rendering import Renderer
     from llama_index_grounded.tokens import TokenCounter
 
@@ -61,6 +63,6 @@ class PromptPlanner(Protocol):
         """Return the model's window in tokens."""
         ...
 
-    def frame_tokens(self, query: str, sizes: dict[tuple[str, str], int]) -> int:
-        """Count everything but the sources: system prompt, rules, question, envelope, schema."""
+    def frame_tokens(self, query: QueryBundle, sizes: dict[tuple[str, str], int]) -> int:
+        """Count everything but the sources: system prompt, rules, history, question, envelope, schema."""
         ...

@@ -99,7 +99,7 @@ class TokenBudget(Stage):
             synthesizer: Usually a `CitingSynthesizer`.
             context_window: The model's window in tokens; by default what the LLM says.
             safety_margin: Tokens kept free; by default the larger of 256 and 5 % of the window.
-            history_tokens: Tokens that a chat history takes in the same prompt.
+            history_tokens: Tokens that something else takes in the same prompt; a `ChatQuery` counts its own history.
             top_n: Most nodes.
             options: Further options of `TokenBudget`: ``max_tokens``, ``on_oversize``, ``keys``.
         """
@@ -173,7 +173,7 @@ class TokenBudget(Stage):
         reserve = safety_margin(window) if self.safety_margin is None else self.safety_margin
         return Allowance(
             limit=window - planner.num_output - reserve - self.history_tokens,
-            frame=planner.frame_tokens(query.query_str, sizes),
+            frame=planner.frame_tokens(query, sizes),
             counter=planner.counter,
         )
 

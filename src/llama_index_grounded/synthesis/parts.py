@@ -11,13 +11,17 @@ from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from llama_index.core.prompts import BasePromptTemplate
 
 from llama_index_grounded.errors import ConfigurationError
+from llama_index_grounded.history import history_of
 from llama_index_grounded.llm.providers import Kind
 from llama_index_grounded.llm.structured import schema_of
-from llama_index_grounded.rendering import Renderer
+from llama_index_grounded.rendering import Renderer, clean
 from llama_index_grounded.synthesis.answer import AnswerModel
+from llama_index_grounded.synthesis.cleaner import clean_answer
 from llama_index_grounded.synthesis.prompts import envelope
 
 if TYPE_CHECKING:
+    from llama_index.core.schema import QueryBundle
+
     from llama_index_grounded.tokens import TokenCounter
 
 __all__ = ["PromptParts", "check_template"]
@@ -45,30 +49,51 @@ class PromptParts:
         """Write the schema out once."""
         object.__setattr__(self, "schema", schema_of(self.output_cls))
 
-    def messages(self, query: str, context: str) -> tuple[ChatMessage, ...]:
-        """Fill the template, with the question escaped so that it can not pose as a source."""
-        filled = self.template.format_messages(context_str=context, query_str=self.renderer.escape(query))
+    def messages(self, query: QueryBundle, context: str) -> tuple[ChatMessage, ...]:
+        """Fill the template, with history and question escaped so that they can not pose as a source."""
+        question = self.renderer.escape(query.query_str)
+        filled = self.template.format_messages(context_str=context, query_str=question)
         schema = json.dumps(self.schema, ensure_ascii=False) if self.kind == "prompt" else None
         *before, last = [ChatMessage(role=message.role, content=message.content or "") for message in filled]
         closing = f"{last.content}\n\n{envelope(self.output_cls, schema)}"
         system = [text for text in (self.model_prompt, self.system_prompt) if text]
         return (
             *(ChatMessage(role=MessageRole.SYSTEM, content=text) for text in system),
+            *self._history(query),
             *before,
             ChatMessage(role=last.role, content=closing),
         )
 
-    def frame_tokens(self, query: str, sizes: dict[tuple[str, str], int]) -> int:
-        """Count everything but the sources. Each part is encoded once per query."""
-        texts = [part for message in self.messages(query, _GAP) for part in (message.content or "").split(_GAP)]
-        return sum(self._count(text, sizes) for text in texts) + self.schema_tokens(sizes)
+    def _history(self, query: QueryBundle) -> list[ChatMessage]:
+        """Show earlier turns without their markers: a key of an earlier turn names another source now."""
+        texts = [(message.role, message.content or "") for message in history_of(query)]
+        bare = [(role, clean_answer(clean(text), (), inline_citations=False).text) for role, text in texts]
+        return [ChatMessage(role=role, content=self.renderer.escape(text)) for role, text in bare]
+
+    def frame(self, query: QueryBundle, sizes: dict[tuple[str, str], int]) -> dict[str, int]:
+        """Count everything but the sources, by part, in plain tokens. Each text is encoded once per query."""
+        earlier = len(self._history(query))
+        first = sum(bool(text) for text in (self.model_prompt, self.system_prompt))
+        counts = [
+            sum(self.count(part, sizes) for part in (message.content or "").split(_GAP))
+            for message in self.messages(query, _GAP)
+        ]
+        return {
+            "system prompt": sum(counts[:first]),
+            "history": sum(counts[first : first + earlier]),
+            "rules and question": sum(counts[first + earlier :]),
+            "schema": self.schema_tokens(sizes),
+        }
 
     def schema_tokens(self, sizes: dict[tuple[str, str], int]) -> int:
         """Count the schema where it goes out beside the messages and the provider writes it into the prompt."""
         beside = self.kind in ("tool", "openai")
-        return self._count(json.dumps(self.schema, ensure_ascii=False), sizes) if beside else 0
+        return self.count(json.dumps(self.schema, ensure_ascii=False), sizes) if beside else 0
 
-    def _count(self, text: str, sizes: dict[tuple[str, str], int]) -> int:
+    def count(self, text: str, sizes: dict[tuple[str, str], int]) -> int:
+        """Count plain tokens, looking in ``sizes`` first."""
+        if not text:
+            return 0
         name = (self.counter.name, text)
         if name not in sizes:
             sizes[name] = self.counter.tokens(text)

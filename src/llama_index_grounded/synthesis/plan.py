@@ -24,7 +24,7 @@ from llama_index_grounded.synthesis.parts import PromptParts
 from llama_index_grounded.synthesis.prompts import conflict_notes
 
 if TYPE_CHECKING:
-    from llama_index.core.schema import NodeWithScore
+    from llama_index.core.schema import NodeWithScore, QueryBundle
 
     from llama_index_grounded.selection.trail import Evidence, Trail
 
@@ -58,12 +58,14 @@ class Plan:
     calls: int = 0
     """Calls of a model that stages made on the way here, and what they cost."""
     usage: Usage = field(default_factory=Usage)
+    shares: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Where the tokens go, as counted, without the counter's margin: the parts of the prompt, and the reply."""
     schema_tokens: int = 0
     """Those of the schema beside the messages: providers differ in whether they count it."""
 
 
 def make_plan(
-    query: str,
+    query: QueryBundle,
     evidence: Evidence,
     prompt: Callable[[], PromptParts],
     *,
@@ -83,13 +85,15 @@ def make_plan(
         return _empty((*evidence.trail.decisions, *decisions), evidence.trail)
     parts = prompt()
     allowance = window() - num_output
-    frame = parts.frame_tokens(query, sizes)
-    noted = parts.counter.tokens(conflict_notes(_conflicts(nodes, evidence.trail)))
+    framing = parts.frame(query, sizes)
+    frame = sum(framing.values())
+    noted = parts.count(conflict_notes(_conflicts(nodes, evidence.trail)), sizes)
     nodes, unfit = _fit(nodes, parts, frame + noted, allowance, sizes)
     rendering = parts.renderer.render(nodes)
     conflicts = _conflicts(nodes, evidence.trail)
     notes = parts.renderer.escape(conflict_notes(conflicts))
-    frame += parts.counter.tokens(notes)
+    noted = parts.count(notes, sizes)
+    frame += noted
     counts = [size_of(scored, place, parts.renderer, parts.counter, sizes) for place, scored in enumerate(nodes)]
     total = parts.counter.estimate(frame + sum(counts))
     plan = Plan(
@@ -112,6 +116,7 @@ def make_plan(
         calls=evidence.trail.notes.calls,
         usage=evidence.trail.notes.usage,
         top_score=_top_score(evidence, rendering.sources),
+        shares={**framing, "notes": noted, "sources": sum(counts), "reply": num_output},
         schema_tokens=total - parts.counter.estimate(frame + sum(counts) - parts.schema_tokens(sizes)),
     )
     refusal = None if nodes else _why_empty(plan.decisions, parts.counter.estimate(frame), allowance)

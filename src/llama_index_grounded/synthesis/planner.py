@@ -87,9 +87,9 @@ class PlanningSynthesizer(LateSynthesizer):
             _logger.warning("the model's window is unknown (%s); %d is assumed", error, DEFAULT_CONTEXT_WINDOW)
             return DEFAULT_CONTEXT_WINDOW
 
-    def frame_tokens(self, query: str, sizes: dict[tuple[str, str], int]) -> int:
-        """Count everything but the sources: system prompt, rules, question, envelope, schema."""
-        return self._parts().frame_tokens(query, sizes)
+    def frame_tokens(self, query: QueryBundle, sizes: dict[tuple[str, str], int]) -> int:
+        """Count everything but the sources: system prompt, rules, history, question, envelope, schema."""
+        return sum(self._parts().frame(query, sizes).values())
 
     def preview(self, query: str | QueryBundle, nodes: Sequence[NodeWithScore]) -> Plan:
         """Show what would be sent, without calling the model: messages, sources, tokens, allowance, decisions.
@@ -102,7 +102,7 @@ class PlanningSynthesizer(LateSynthesizer):
 
     def _plan(self, bundle: QueryBundle, evidence: Evidence, *, in_steps: bool = False) -> Plan:
         return make_plan(
-            bundle.query_str,
+            bundle,
             evidence,
             self._parts,
             window=self.context_window,
