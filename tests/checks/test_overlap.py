@@ -99,6 +99,19 @@ def test_the_question_counts_half() -> None:
     assert support(answer, [RULES], question) < support(answer, [RULES])
 
 
+def test_a_name_counts_double() -> None:
+    """A name that is missing costs more than another word."""
+    source = ["The desk near Ankara opens early."]
+    assert support("The desk near Konya opens early.", source) < support("The shop near Ankara opens early.", source)
+
+
+def test_a_negation_is_looked_for_everywhere() -> None:
+    """Where sources disagree, what one of them says, word for word, has full support."""
+    sources = ["Books may be returned.", "Books may not be returned."]
+    for answer in sources:
+        assert support(answer, sources) == support(answer, sources[::-1]) == 1.0
+
+
 def test_words_far_apart_are_not_together() -> None:
     """The same words in one sentence of a source support more than scattered over many."""
     together = "Kaya opened the desk in Ankara. It rained. It snowed. We slept."

@@ -33,11 +33,14 @@ def given_context(
     *,
     cited: tuple[str, ...] | None = None,
     claims: tuple[AnswerClaim, ...] = (),
-    title: str | None = None,
+    title: str = "",
+    section: str = "",
 ) -> CheckContext:
     """Return what the check is given; without more, one source, and it is cited."""
     shown = {
-        key: ShownSource(ref=SourceRef(key=key, node_id=key, document_id=key, chunk_id=key, title=title), text=text)
+        key: ShownSource(
+            ref=SourceRef(key=key, node_id=key, document_id=key, chunk_id=key, title=title, section=section), text=text
+        )
         for key, text in ({"S1": RULES} if sources is None else sources).items()
     }
     cited = tuple(shown) if cited is None else cited
@@ -97,10 +100,13 @@ def test_only_cited_sources_count() -> None:
     assert OverlapCheck().check(given_context(answer, sources, cited=("S2",))).status == "passed"
 
 
-def test_a_title_is_part_of_its_source() -> None:
-    """The words of a source's title may stand in an answer."""
-    answer = "The Opening Hours Policy says the library in Ankara opens at 9:00."
-    titled = OverlapCheck().check(given_context(answer, title="Opening hours policy")).score
+@pytest.mark.parametrize("field", ["title", "section"])
+def test_a_heading_is_part_of_its_source(field: str) -> None:
+    """The words of a source's title and section may stand in an answer, and so may their numbers."""
+    answer = "The 2026 Opening Hours Policy says the library in Ankara opens at 9:00."
+    heading = "2026 opening hours policy"
+    headed = given_context(answer, title=heading) if field == "title" else given_context(answer, section=heading)
+    titled = OverlapCheck().check(headed).score
     plain = OverlapCheck().check(given_context(answer)).score
     assert titled is not None
     assert plain is not None

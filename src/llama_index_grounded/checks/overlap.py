@@ -173,14 +173,26 @@ def _remark(judged: _Judged) -> str:
     return f'"{shown}" has {judged.value:.2f}, {", ".join(lacks) or "its words stand apart in the sources"}'
 
 
+_Key = tuple[str, bool]
+
+
+def _key(word: Word) -> _Key:
+    """Return what makes two words the same: the stem, and whether it is negated."""
+    return word.stem, word.negated
+
+
+def _opposite(word: Word) -> _Key:
+    return word.stem, not word.negated
+
+
 @dataclass(frozen=True, slots=True)
 class _Source:
     """One source, read once."""
 
     places: tuple[tuple[Word, ...], ...]
     """The words of every two neighbouring sentences."""
-    where: dict[str, list[int]]
-    """For each stem, the places that have it."""
+    where: dict[_Key, list[int]]
+    """For each word, the places that have it."""
     pairs: frozenset[tuple[str, str]]
     facts: Facts
 
@@ -195,10 +207,10 @@ class _Source:
         lines = [tuple(content_words(part.text, turkish=turkish)) for part in sentences(text)]
         above = [tuple(content_words(heading, turkish=turkish)) for heading in headings]
         places = tuple(sum(above, first + second) for first, second in pairwise([*lines, (), ()]))
-        where = dict[str, list[int]]()
+        where = dict[_Key, list[int]]()
         for at, words in enumerate(places):
-            for stem in {word.stem for word in words}:
-                where.setdefault(stem, []).append(at)
+            for key in {_key(word) for word in words}:
+                where.setdefault(key, []).append(at)
         runs = [[word.stem for line in lines for word in line], *([word.stem for word in line] for line in above)]
         pairs = frozenset(pair for run in runs for pair in (*pairwise(run), *zip(run, run[2:], strict=False)))
         return cls(places, where, pairs, Facts.of(text, *headings))
@@ -240,42 +252,35 @@ def _judge(part: Part, shelf: Sequence[_Source], asked: _Asked, *, turkish: bool
     absent = [said[number.start : number.end] for number in numbers if not stands(number, facts)]
     weights = [(_DOUBLE if word.name else 1.0) * (_HALF if word.stem in asked.stems else 1.0) for word in words]
     place = _best_place(words, weights, shelf)
-    found = [any(_same(word, other) for other in place.get(word.stem, ())) for word in words]
+    found = [_key(word) in place for word in words]
     together = sum(weight for weight, there in zip(weights, found, strict=True) if there)
     recall = (together + _DOUBLE * (len(numbers) - len(absent))) / (sum(weights) + _DOUBLE * len(numbers))
-    turned = [word for word, there in zip(words, found, strict=True) if not there and word.stem in place]
+    turned = [word for word, there in zip(words, found, strict=True) if not there and _opposite(word) in place]
     value = (recall + _in_pairs(words, {word.stem for word in turned}, shelf, recall)) / 2 * (_HALF if absent else 1.0)
-    lost = [word for word in words if not any(word.stem in source.where for source in shelf)]
+    lost = [word for word in words if not any({_key(word), _opposite(word)} & source.where.keys() for source in shelf)]
     by_weight = [word.written for name in (True, False) for word in lost if word.name is name]
     return _Judged(part, value, _once([*absent, *by_weight]), _once(word.written for word in turned))
-
-
-def _same(word: Word, other: Word) -> bool:
-    return word.negated is other.negated
 
 
 def _once(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(texts))
 
 
-def _best_place(words: Sequence[Word], weights: Sequence[float], shelf: Sequence[_Source]) -> dict[str, list[Word]]:
-    """Return the words, by stem, of the place in which the most words stand together."""
+def _best_place(words: Sequence[Word], weights: Sequence[float], shelf: Sequence[_Source]) -> frozenset[_Key]:
+    """Return the words of the place in which the most words stand together."""
     best, place = 0.0, tuple[Word, ...]()
-    total = dict[str, float]()
+    total = dict[_Key, float]()
     for word, weight in zip(words, weights, strict=True):
-        total[word.stem] = total.get(word.stem, 0.0) + weight
+        total[_key(word)] = total.get(_key(word), 0.0) + weight
     for source in shelf:
         sums = dict[int, float]()
-        for stem, weight in total.items():
-            for at in source.where.get(stem, ()):
+        for key, weight in total.items():
+            for at in source.where.get(key, ()):
                 sums[at] = sums.get(at, 0.0) + weight
         at = max(sums, key=lambda at: sums[at], default=-1)
         if at >= 0 and sums[at] > best:
             best, place = sums[at], source.places[at]
-    by_stem = dict[str, list[Word]]()
-    for word in place:
-        by_stem.setdefault(word.stem, []).append(word)
-    return by_stem
+    return frozenset(map(_key, place))
 
 
 def _in_pairs(words: Sequence[Word], turned: Container[str], shelf: Sequence[_Source], otherwise: float) -> float:
