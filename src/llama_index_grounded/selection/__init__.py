@@ -4,6 +4,7 @@ from llama_index_grounded.evidence import MetadataKeys
 from llama_index_grounded.selection.budget import TokenBudget
 from llama_index_grounded.selection.chain import default_postprocessors
 from llama_index_grounded.selection.combined import CombinedGate, EvidenceGate
+from llama_index_grounded.selection.conflicts import ConflictFlagger
 from llama_index_grounded.selection.dedup import ScopedDedup
 from llama_index_grounded.selection.gate import ScoreGate
 from llama_index_grounded.selection.order import AttentionReorder
@@ -15,6 +16,7 @@ from llama_index_grounded.selection.sufficiency import SufficiencyGate
 __all__ = [
     "AttentionReorder",
     "CombinedGate",
+    "ConflictFlagger",
     "EvidenceGate",
     "MetadataKeys",
     "MetadataScore",

@@ -65,6 +65,7 @@ class TokenBudget(Stage):
     context_window: Count | None = None
     safety_margin: Reserve | None = None
     history_tokens: Reserve = 0
+    note_tokens: Reserve = 0
 
     _link: _Link = PrivateAttr(default_factory=lambda: _Link(None))
 
@@ -73,12 +74,15 @@ class TokenBudget(Stage):
         if self.max_tokens is None and self.top_n is None and not self.for_prompt:
             msg = "TokenBudget needs a limit: max_tokens, top_n, or TokenBudget.for_synthesizer(...)"
             raise ConfigurationError(msg)
-        if not self.for_prompt and (self.context_window, self.safety_margin, self.history_tokens) != (None, None, 0):
-            msg = "context_window, safety_margin and history_tokens belong to TokenBudget.for_synthesizer(...)"
+        if not self.for_prompt and self._of_a_prompt() != (None, None, 0, 0):
+            msg = "context_window, safety_margin, history_tokens and note_tokens belong to TokenBudget.for_synthesizer(...)"
             raise ConfigurationError(msg)
         if self.for_prompt and not (self.counter is None and self.renderer is None):
             raise ConfigurationError("TokenBudget.for_synthesizer takes the counter and renderer of its synthesizer")
         return self
+
+    def _of_a_prompt(self) -> tuple[int | None, int | None, int, int]:
+        return self.context_window, self.safety_margin, self.history_tokens, self.note_tokens
 
     @classmethod
     def for_synthesizer(
@@ -88,6 +92,7 @@ class TokenBudget(Stage):
         context_window: int | None = None,
         safety_margin: int | None = None,
         history_tokens: int = 0,
+        note_tokens: int = 0,
         top_n: int | None = None,
         **options: Any,
     ) -> TokenBudget:
@@ -100,6 +105,7 @@ class TokenBudget(Stage):
             context_window: The model's window in tokens; by default what the LLM says.
             safety_margin: Tokens kept free; by default the larger of 256 and 5 % of the window.
             history_tokens: Tokens that something else takes in the same prompt; a `ChatQuery` counts its own history.
+            note_tokens: Tokens kept free for what later stages add, such as `ConflictFlagger.note_tokens`.
             top_n: Most nodes.
             options: Further options of `TokenBudget`: ``max_tokens``, ``on_oversize``, ``keys``.
         """
@@ -108,6 +114,7 @@ class TokenBudget(Stage):
             context_window=context_window,
             safety_margin=safety_margin,
             history_tokens=history_tokens,
+            note_tokens=note_tokens,
             top_n=top_n,
             **options,
         )
@@ -172,7 +179,7 @@ class TokenBudget(Stage):
         window = planner.context_window() if self.context_window is None else self.context_window
         reserve = safety_margin(window) if self.safety_margin is None else self.safety_margin
         return Allowance(
-            limit=window - planner.num_output - reserve - self.history_tokens,
+            limit=window - planner.num_output - reserve - self.history_tokens - self.note_tokens,
             frame=planner.frame_tokens(query, sizes),
             counter=planner.counter,
         )
