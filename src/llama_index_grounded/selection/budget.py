@@ -75,7 +75,7 @@ class TokenBudget(Stage):
             msg = "TokenBudget needs a limit: max_tokens, top_n, or TokenBudget.for_synthesizer(...)"
             raise ConfigurationError(msg)
         if not self.for_prompt and self._of_a_prompt() != (None, None, 0, 0):
-            msg = "context_window, safety_margin, history_tokens and note_tokens belong to TokenBudget.for_synthesizer(...)"
+            msg = "context_window, safety_margin, history_tokens, note_tokens belong to TokenBudget.for_synthesizer"
             raise ConfigurationError(msg)
         if self.for_prompt and not (self.counter is None and self.renderer is None):
             raise ConfigurationError("TokenBudget.for_synthesizer takes the counter and renderer of its synthesizer")
