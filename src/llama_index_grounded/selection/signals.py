@@ -93,7 +93,9 @@ class MetadataScore(BaseModel):
         mark = stamp_of(scored.node)
         noted = mark.get("scores", {}) if mark else {}
         value = noted.get(self.key, scored.node.metadata.get(self.key))
-        return known(float(value)) if isinstance(value, Real) and not isinstance(value, bool) else None
+        if isinstance(value, bool) or not isinstance(value, Real):
+            return None
+        return known(float(value))
 
 
 Signal = Literal["score"] | Annotated[VectorSimilarity | MetadataScore, Field(discriminator="signal")]
