@@ -76,7 +76,7 @@ def _line(name: str, value: str) -> str:
 
 
 def _name(text: str) -> str:
-    """Quote a name that could be taken for another name, or for the beginning of a value."""
+    """Quote a name that could be taken for another one, or be cut in two."""
     flat = one_line(text)
-    plain = flat and ":" not in flat and not flat.startswith(('"', "[")) and flat not in (_ENTITY, _TEXT)
+    plain = flat and ":" not in flat and not flat.startswith('"') and flat not in (_ENTITY, _TEXT)
     return flat if plain else json.dumps(flat, ensure_ascii=False)
