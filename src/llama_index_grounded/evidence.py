@@ -114,6 +114,8 @@ class Stamp(_Place, total=False):
     """Ids of documents whose near-duplicate was left out for this node."""
     scores: dict[str, float | None]
     """Scores that a `RecordScore` stage noted, by name."""
+    spans: tuple[tuple[int, int, str, str], ...]
+    """Of a passage: start, end, node id and chunk id of each chunk in its text, in rank order; they may overlap."""
 
 
 class _OurStamp(dict[str, Any]):

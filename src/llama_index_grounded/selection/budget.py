@@ -17,7 +17,7 @@ from llama_index_grounded.schema import Decision
 from llama_index_grounded.selection.allowance import Allowance, PromptPlanner, safety_margin
 from llama_index_grounded.selection.carrier import Evidence, Removal, rank_of, slot_of
 from llama_index_grounded.selection.packing import OnOversize, Pack, Packer
-from llama_index_grounded.selection.restore import fresh_ledgers, unreduced, worth_a_replay
+from llama_index_grounded.selection.restore import Parts, fresh_ledgers, unreduced, worth_a_replay
 from llama_index_grounded.selection.stage import Kind, Outcome, Stage
 from llama_index_grounded.tokens import TokenCounter
 
@@ -31,7 +31,8 @@ class TokenBudget(Stage):
     """Admit nodes in rank order as long as they fit, counted as they will be rendered, tags and attributes included.
 
     A node that does not fit is skipped and a later one may fit. What is rejected counts as never seen: paragraphs and
-    nodes that an earlier stage removed in its favour come back, in rank order, if they fit. Blank nodes are left out.
+    nodes that an earlier stage removed in its favour come back, in rank order, if they fit. A passage that does not fit
+    as a whole is taken apart, and its chunks are packed alone. Blank nodes are left out.
 
     Args:
         max_tokens: Most tokens that the rendered sources may take. Needed unless ``top_n`` or a synthesizer limits.
@@ -129,9 +130,10 @@ class TokenBudget(Stage):
         full = packer.full_room()
         if full is not None:
             return Outcome([], self._refused(nodes, full), sizes=packer.sizes)
-        pack = packer.pack(sorted(nodes, key=rank_of))
+        parts = Parts(nodes)
+        pack = packer.pack(sorted(nodes, key=rank_of), parts_of=parts.of)
         if worth_a_replay(nodes.trail, pack):
-            pack = packer.pack(unreduced(nodes), fresh_ledgers(nodes.trail))
+            pack = packer.pack(unreduced(nodes), fresh_ledgers(nodes.trail), parts.of)
         removals = [
             Removal(admission.came, included_text(admission.scored.node), admission.twins)
             for admission in pack.admitted
@@ -197,7 +199,8 @@ class TokenBudget(Stage):
             grown = len(text) - len(before)
             if grown < 0:
                 twin = next(iter(admission.twins), None)
-                decisions.append(self.decision(scored, "shortened", "duplicate", value=-grown, twin=twin))
+                reason = "passage_split" if slot_of(scored) in pack.split else "duplicate"
+                decisions.append(self.decision(scored, "shortened", reason, value=-grown, twin=twin))
             elif text != before:
                 decisions.append(self.decision(scored, "restored", "twin_rejected", value=grown))
         return decisions

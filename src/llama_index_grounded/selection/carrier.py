@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from llama_index_grounded.schema import Decision
     from llama_index_grounded.selection.stage import Outcome, Stage
 
-__all__ = ["Evidence", "Finding", "Notes", "Place", "Removal", "Trail", "places", "rank_of", "slot_of"]
+__all__ = ["Evidence", "Finding", "Notes", "Passage", "Place", "Removal", "Trail", "places", "rank_of", "slot_of"]
 
 
 def slot_of(scored: NodeWithScore) -> int:
@@ -40,6 +40,25 @@ class Removal:
     """The text that the remover left of it; None where it dropped the node."""
     twins: tuple[str, ...]
     """Ids of the nodes that keep what was taken away."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """What several chunks were joined into, so that a budget can take them apart again."""
+
+    slot: int
+    """Of the passage and of its best chunk."""
+    text: str
+    """As it was joined."""
+    score: float | None
+    fields: frozenset[str]
+    """Names of the metadata fields that the passage was given."""
+    parts: tuple[NodeWithScore, ...]
+    """The chunks, best first. Only the best one once somebody has judged the passage without the others."""
+
+    def sealed(self) -> Passage:
+        """Forget the chunks that were not seen as nodes of their own."""
+        return replace(self, parts=self.parts[:1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +116,8 @@ class Trail:
     stages: tuple[Stage, ...] = ()
     decisions: tuple[Decision, ...] = ()
     removals: tuple[Removal, ...] = ()
+    passages: Mapping[int, Passage] = field(default_factory=dict[int, Passage])
+    """What was joined, by slot."""
     seen: Mapping[int, NodeWithScore] = field(default_factory=dict[int, NodeWithScore])
     """What the removers let stay, by slot: copies of our own, that nobody can change in place."""
     sizes: Mapping[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
@@ -106,8 +127,12 @@ class Trail:
     notes: Notes = field(default_factory=Notes)
 
     def sealed(self) -> Trail:
-        """Forget whole nodes that a remover dropped: somebody has judged the rest without them."""
-        return replace(self, removals=tuple(removal for removal in self.removals if removal.text is not None))
+        """Forget whole nodes that a remover dropped or that were joined: somebody has judged the rest without them."""
+        return replace(
+            self,
+            removals=tuple(removal for removal in self.removals if removal.text is not None),
+            passages={slot: passage.sealed() for slot, passage in self.passages.items()},
+        )
 
     def after(self, stage: Stage, outcome: Outcome, decisions: Iterable[Decision]) -> Trail:
         """Go on with what a stage made of the nodes that this trail handed to it."""
@@ -119,6 +144,7 @@ class Trail:
             stages=(*trail.stages, stage),
             decisions=(*trail.decisions, *decisions),
             removals=removals,
+            passages={**trail.passages, **{passage.slot: passage for passage in outcome.passages}},
             seen=self._seen_after(stage, outcome.nodes) if removals else {},
             sizes={**trail.sizes, **outcome.sizes},
             top_score=trail.top_score if outcome.top_score is None else outcome.top_score,

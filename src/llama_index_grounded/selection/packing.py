@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import heapq
+import itertools
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -12,6 +14,7 @@ from llama_index_grounded.evidence import included_text
 from llama_index_grounded.rendering import Renderer, clean
 from llama_index_grounded.rendering.renderer import size_of
 from llama_index_grounded.selection.allowance import Allowance
+from llama_index_grounded.selection.carrier import rank_of, slot_of
 from llama_index_grounded.selection.remover import Ledger
 from llama_index_grounded.selection.restore import trim_by_all
 from llama_index_grounded.tokens import TokenCounter
@@ -55,6 +58,8 @@ class Pack:
 
     admitted: list[Admission] = field(default_factory=list[Admission])
     rejected: list[Rejection] = field(default_factory=list[Rejection])
+    split: set[int] = field(default_factory=set[int])
+    """Slots of the passages that were taken apart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,11 +78,23 @@ class Packer:
         """Find a limit that leaves no token for evidence."""
         return next((room for room in self.rooms if not room.fits(1)), None)
 
-    def pack(self, candidates: Iterable[NodeWithScore], ledgers: Sequence[Ledger] = ()) -> Pack:
-        """Admit what fits, in the order given; each candidate is first trimmed against what is admitted so far."""
+    def pack(
+        self,
+        candidates: Iterable[NodeWithScore],
+        ledgers: Sequence[Ledger] = (),
+        parts_of: Callable[[NodeWithScore], Sequence[NodeWithScore]] = lambda _: (),
+    ) -> Pack:
+        """Admit what fits, in rank order; each candidate is first trimmed against what is admitted so far.
+
+        A passage that does not fit is taken apart, and its parts wait for their turn by rank.
+        """
         pack = Pack()
         used, stopped = 0, False
-        for candidate in candidates:
+        numbers = itertools.count()
+        waiting = [(rank_of(candidate), next(numbers), candidate) for candidate in candidates]
+        heapq.heapify(waiting)
+        while waiting:
+            candidate = heapq.heappop(waiting)[-1]
             cut = trim_by_all(candidate, ledgers)
             twins = tuple(cut.twins)
             if cut.after is None:
@@ -86,6 +103,11 @@ class Packer:
                 continue
             rejection, size = self._judge(cut.after, len(pack.admitted), used, stopped=stopped)
             if rejection is not None:
+                parts = self._parts(candidate, rejection, pack, parts_of, stopped=stopped)
+                for part in parts:
+                    heapq.heappush(waiting, (rank_of(part), next(numbers), part))
+                if parts:
+                    continue
                 pack.rejected.append(rejection)
                 stopped = stopped or rejection.final
                 continue
@@ -94,6 +116,24 @@ class Packer:
             for ledger in ledgers:
                 ledger.admit(cut.after, candidate)
         return pack
+
+    def _parts(
+        self,
+        candidate: NodeWithScore,
+        rejection: Rejection,
+        pack: Pack,
+        parts_of: Callable[[NodeWithScore], Sequence[NodeWithScore]],
+        *,
+        stopped: bool,
+    ) -> Sequence[NodeWithScore]:
+        """Take a passage that is too large apart, once: its best part has its slot."""
+        slot = slot_of(candidate)
+        if rejection.reason != "over_budget" or stopped or slot in pack.split:
+            return ()
+        parts = parts_of(candidate)
+        if parts:
+            pack.split.add(slot)
+        return parts
 
     def _judge(self, scored: NodeWithScore, place: int, used: int, *, stopped: bool) -> tuple[Rejection | None, int]:
         """Return what speaks against a node, and its size in plain tokens."""

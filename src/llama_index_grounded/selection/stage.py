@@ -19,7 +19,7 @@ from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.events import SelectionEvent, emit
 from llama_index_grounded.evidence import DEFAULT_KEYS, MetadataKeys, identity, stamp_of
 from llama_index_grounded.schema import Action, Decision
-from llama_index_grounded.selection.carrier import Evidence, Notes, Removal, slot_of
+from llama_index_grounded.selection.carrier import Evidence, Notes, Passage, Removal, slot_of
 from llama_index_grounded.selection.mirror import Mirror, carried_origin
 from llama_index_grounded.selection.trail import receive
 
@@ -51,6 +51,8 @@ class Outcome:
     """The best signal, from a stage that judged one."""
     notes: Notes | None = None
     """What a stage that asked a model leaves beside the nodes."""
+    passages: Sequence[Passage] = ()
+    """What was joined; a budget may take it apart."""
 
 
 def refuse_to_write(part: object, name: str) -> None:
@@ -71,7 +73,7 @@ class Stage(BaseNodePostprocessor):
 
     kind: ClassVar[Kind] = "filter"
     packs: ClassVar[bool] = False
-    """True for a stage whose rejections count as never seen."""
+    """True for a stage whose dropped nodes were not judged: they count as never seen, or stand in another node."""
 
     keys: MetadataKeys = DEFAULT_KEYS
 
