@@ -13,6 +13,7 @@ import pytest
 import llama_index_grounded
 
 TOP = {
+    "AccessGuard",
     "AttentionReorder",
     "Citation",
     "CitingSynthesizer",
@@ -30,7 +31,7 @@ TOP = {
 }
 """A name that appears or disappears here is a change for users: it belongs in CHANGELOG.md."""
 
-FOLDERS = ["rendering", "selection", "synthesis", "testing"]
+FOLDERS = ["checks", "rendering", "selection", "synthesis", "testing"]
 
 EXTRAS = ["asyncpg", "matplotlib", "ollama", "psycopg2", "ray", "scipy", "wordllama"]
 

@@ -16,13 +16,21 @@ NAMES = {
         *("field", "field_for_llm", "identity", "identity_under", "included_text"),
         *("mark_of", "stamp", "stamp_of", "strip", "with_stamp", "with_text"),
     },
-    "rendering": {"Removed", "Rendered", "Renderer", "XmlRenderer", "clean", "escape", "slug", "unescape"},
+    "rendering": {
+        *("AnyRenderer", "JsonRenderer", "KeyValueRenderer", "MarkdownRenderer", "TableRenderer", "XmlRenderer"),
+        *("Removed", "Rendered", "Renderer", "clean", "escape", "slug", "unescape"),
+    },
     "schema": {
         *("Action", "AnswerClaim", "CheckResult", "Citation", "ClaimVerdict", "Conflict", "Decision", "GroundedResult"),
         *("QuoteMatch", "Record", "Refusal", "RefusalReason", "ResultEvent", "SourceRef", "SourcesEvent", "Span"),
         *("StreamEvent", "TextEvent", "Usage", "Verdict"),
     },
     "tokens": {"TokenCounter"},
+    "history": {"ChatQuery", "from_memory", "history_of", "recent_turns", "relevant_turns"},
+    "checks": {
+        *("AnswerCheck", "CheckContext", "OnFail", "ShownSource"),
+        *("EvaluatorCheck", "GroundednessCheck", "NumberCheck", "OverlapCheck", "QuoteCheck"),
+    },
 }
 """A name that appears or disappears here is a change for users: it belongs in CHANGELOG.md."""
 

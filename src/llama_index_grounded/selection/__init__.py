@@ -1,19 +1,26 @@
 """Nodes in, fewer and better nodes out."""
 
+from typing import TYPE_CHECKING
+
+from llama_index_grounded._lazy import lazy
 from llama_index_grounded.evidence import MetadataKeys
-from llama_index_grounded.selection.budget import TokenBudget
-from llama_index_grounded.selection.chain import default_postprocessors
-from llama_index_grounded.selection.combined import CombinedGate, EvidenceGate
-from llama_index_grounded.selection.conflicts import ConflictFlagger
-from llama_index_grounded.selection.dedup import ScopedDedup
-from llama_index_grounded.selection.gate import ScoreGate
-from llama_index_grounded.selection.order import AttentionReorder
-from llama_index_grounded.selection.signals import MetadataScore, RecordScore, VectorSimilarity
-from llama_index_grounded.selection.source_order import SourceOrder
-from llama_index_grounded.selection.stage import Outcome, Selection, Stage
-from llama_index_grounded.selection.sufficiency import SufficiencyGate
+
+if TYPE_CHECKING:
+    from llama_index_grounded.selection.access import AccessGuard
+    from llama_index_grounded.selection.budget import TokenBudget
+    from llama_index_grounded.selection.chain import default_postprocessors
+    from llama_index_grounded.selection.combined import CombinedGate, EvidenceGate
+    from llama_index_grounded.selection.conflicts import ConflictFlagger
+    from llama_index_grounded.selection.dedup import ScopedDedup
+    from llama_index_grounded.selection.gate import ScoreGate
+    from llama_index_grounded.selection.order import AttentionReorder
+    from llama_index_grounded.selection.signals import MetadataScore, RecordScore, VectorSimilarity
+    from llama_index_grounded.selection.source_order import SourceOrder
+    from llama_index_grounded.selection.stage import Outcome, Selection, Stage
+    from llama_index_grounded.selection.sufficiency import SufficiencyGate
 
 __all__ = [
+    "AccessGuard",
     "AttentionReorder",
     "CombinedGate",
     "ConflictFlagger",
@@ -32,3 +39,21 @@ __all__ = [
     "VectorSimilarity",
     "default_postprocessors",
 ]
+
+__getattr__, __dir__ = lazy(
+    __name__,
+    {
+        "access": "AccessGuard",
+        "budget": "TokenBudget",
+        "chain": "default_postprocessors",
+        "combined": "CombinedGate EvidenceGate",
+        "conflicts": "ConflictFlagger",
+        "dedup": "ScopedDedup",
+        "gate": "ScoreGate",
+        "order": "AttentionReorder",
+        "signals": "MetadataScore RecordScore VectorSimilarity",
+        "source_order": "SourceOrder",
+        "stage": "Outcome Selection Stage",
+        "sufficiency": "SufficiencyGate",
+    },
+)

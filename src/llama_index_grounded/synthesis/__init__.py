@@ -1,11 +1,16 @@
 """Nodes in, a cited answer or a refusal out."""
 
-from llama_index_grounded.synthesis.answer import AnswerModel, Claim, ClaimedAnswer, GroundedAnswer
-from llama_index_grounded.synthesis.plan import Plan
-from llama_index_grounded.synthesis.query_engine import GroundedQueryEngine
-from llama_index_grounded.synthesis.respond import GroundedResponse
-from llama_index_grounded.synthesis.streaming import AsyncGroundedStreamingResponse, GroundedStreamingResponse
-from llama_index_grounded.synthesis.synthesizer import CitingSynthesizer
+from typing import TYPE_CHECKING
+
+from llama_index_grounded._lazy import lazy
+
+if TYPE_CHECKING:
+    from llama_index_grounded.synthesis.answer import AnswerModel, Claim, ClaimedAnswer, GroundedAnswer
+    from llama_index_grounded.synthesis.plan import Plan
+    from llama_index_grounded.synthesis.query_engine import GroundedQueryEngine
+    from llama_index_grounded.synthesis.respond import GroundedResponse
+    from llama_index_grounded.synthesis.streaming import AsyncGroundedStreamingResponse, GroundedStreamingResponse
+    from llama_index_grounded.synthesis.synthesizer import CitingSynthesizer
 
 __all__ = [
     "AnswerModel",
@@ -19,3 +24,15 @@ __all__ = [
     "GroundedStreamingResponse",
     "Plan",
 ]
+
+__getattr__, __dir__ = lazy(
+    __name__,
+    {
+        "answer": "AnswerModel Claim ClaimedAnswer GroundedAnswer",
+        "plan": "Plan",
+        "query_engine": "GroundedQueryEngine",
+        "respond": "GroundedResponse",
+        "streaming": "AsyncGroundedStreamingResponse GroundedStreamingResponse",
+        "synthesizer": "CitingSynthesizer",
+    },
+)
