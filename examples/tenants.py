@@ -2,24 +2,26 @@
 
     python examples/tenants.py
 
-It runs offline, on an embedded PostgreSQL, static word embeddings and an extractive answerer.
+It runs offline, on embedded PostgreSQL, static embeddings and an extractive answerer (the extra "demo").
 """
 
 from __future__ import annotations
 
 import logging
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from llama_index.core import VectorStoreIndex
+from llama_index.core.schema import TextNode
+from llama_index.core.vector_stores import FilterOperator, MetadataFilter, MetadataFilters
+
+from llama_index_grounded import GroundedQueryEngine, default_postprocessors
+from llama_index_grounded.selection.access import AccessGuard
+from support.database import data_folder, open_database
 from support.errors import SetupError
+from support.ingest import open_store
+from support.models import Models, choose_models
 from support.printing import audit_lines, say, show_progress
-
-if TYPE_CHECKING:
-    from llama_index.core import VectorStoreIndex
-    from llama_index.core.vector_stores import MetadataFilters
-
-    from llama_index_grounded import GroundedQueryEngine
-    from support.models import Models
 
 PAGES = {
     ("t_007", "all"): "Acme customers can return a gadget within 21 days of delivery.",
@@ -32,8 +34,6 @@ QUESTION = "Within how many days can a customer return a gadget?"
 def main() -> int:
     """Ask for both tenants, then see what the guard does when the filter was forgotten."""
     logging.basicConfig(level=logging.ERROR)
-    from support.models import choose_models
-
     try:
         models = choose_models(None)
         index = open_index(models)
@@ -50,8 +50,6 @@ def main() -> int:
 
 def readable_by(tenant: str) -> MetadataFilters:
     """Say what a customer of a tenant may read. IN compares texts; the store reads EQ with "007" as a number."""
-    from llama_index.core.vector_stores import FilterOperator, MetadataFilter, MetadataFilters
-
     wanted = {"tenant": [tenant], "audience": ["all"]}
     return MetadataFilters(
         filters=[MetadataFilter(key=key, operator=FilterOperator.IN, value=value) for key, value in wanted.items()]
@@ -60,12 +58,6 @@ def readable_by(tenant: str) -> MetadataFilters:
 
 def open_index(models: Models) -> VectorStoreIndex:
     """Store the pages of all tenants in one table."""
-    from llama_index.core import VectorStoreIndex
-    from llama_index.core.schema import TextNode
-
-    from support.database import data_folder, open_database
-    from support.ingest import open_store
-
     nodes = [TextNode(text=text, metadata={"tenant": who, "audience": to}) for (who, to), text in PAGES.items()]
     database = open_database(None, data_folder())
     store = open_store(database, "tenants", lambda: nodes, models.embedding, show_progress, again=True)
@@ -74,14 +66,13 @@ def open_index(models: Models) -> VectorStoreIndex:
 
 def engine_for(tenant: str, index: VectorStoreIndex, models: Models, *, forgotten: bool = False) -> GroundedQueryEngine:
     """Build the engine of one tenant; only ``forgotten=True`` leaves the retriever's own filter out."""
-    from llama_index_grounded import GroundedQueryEngine, default_postprocessors
-    from llama_index_grounded.selection.access import AccessGuard
-
     rule = readable_by(tenant)
     guard = AccessGuard(filters=rule, require=["tenant", "audience"], on_violation="drop" if forgotten else "raise")
     stages = [guard, *default_postprocessors(min_score=models.min_score, top_n=3)]
-    options = {} if forgotten else {"filters": rule}
-    return GroundedQueryEngine.from_args(index, models.llm, similarity_top_k=10, node_postprocessors=stages, **options)
+    filters = None if forgotten else rule
+    return GroundedQueryEngine.from_args(
+        index, models.llm, similarity_top_k=10, filters=filters, node_postprocessors=stages
+    )
 
 
 if __name__ == "__main__":

@@ -238,6 +238,7 @@ def test_one_name_that_is_no_number_breaks_the_filter_of_the_others(
         index.as_retriever(filters=filters).retrieve("returns")
 
 
+@pytest.mark.timeout(180)  # on a busy machine
 async def test_behind_a_filter_that_mixes_the_guard_keeps_everything_apart(index: VectorStoreIndex) -> None:
     """200 queries at once: no answer, citation, source, prompt, audit, event or log line crosses a tenant."""
     engines = {
