@@ -59,7 +59,7 @@ def join(stretches: Sequence[Stretch]) -> Joined | None:
             pieces.append(GAP)
             length += len(GAP)
         repeated = max(0, reach.end - stretch.start)
-        if not reach.text.startswith(stretch.text[:repeated], stretch.start - reach.start):
+        if repeated and not reach.text.startswith(stretch.text[:repeated], stretch.start - reach.start):
             return None
         starts.append(length - repeated)
         if stretch.end > reach.end:
