@@ -38,7 +38,7 @@ _FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
 _HEADING = re.compile(r"\s{0,3}#{1,6}\s")
 _SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’)\]]{0,3}\s+(?=[^\W\d_a-zçğışöü]|[\"'“‘(\[\d])|(?<=[。！？])")
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-_WORD = re.compile(rf"[{_CJK}]|(?:(?![{_CJK}])[^\W\d_])+")
+_WORD = re.compile(rf"[{_CJK}]|[^\W\d_{_CJK}]+")
 _ENDING = re.compile(r"(?<=\w{3})(?:ing|ed|ies|es|s|ly|e|y)\Z")
 
 _TOKEN = re.compile(r"[^\W_](?:[^\s|,;:()\[\]\"“”`']*[^\W_])?")

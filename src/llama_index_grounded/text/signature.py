@@ -3,6 +3,7 @@
 1. **Numbers and dates** are those that `quantities` finds, in their order, each with the unit of measure right behind
    it ("days", "gün", "MB"). Notation does not matter: "1,500" is "1500", "21" is "twenty-one", "v3.5" is "3.5". A unit
    counts where both have one. A lone "one" or "first" counts only in front of a unit, since it is mostly an article.
+   Links count as a whole where they hold a digit; "http", "https" and "www" do not matter.
 2. **Negations** count with the word that they deny, wherever they stand: "not returned", "isn't returned" and "never
    returned" are one. English: not, n't, no, never, nor, neither, none …; without; except and excluding; unless.
    Turkish: değil and yok with the word in front; verbs in -mez, -medi, -miyor, -meyecek, -meden …; hariç, dışında;
@@ -22,6 +23,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from llama_index_grounded.text.number_forms import Quantity
+from llama_index_grounded.text.opposites import TURKISH_WITHOUT, opposites
 from llama_index_grounded.text.quantities import quantities
 
 __all__ = ["Difference", "Signature", "differences", "differs", "signature"]
@@ -30,14 +32,16 @@ _SHOWN = 3
 _STEM = 5
 _LONGEST = 40
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-_WORD = re.compile(rf"[{_CJK}]|(?:(?![{_CJK}])[^\W_])+(?:['’][^\W\d_]+)*")
+_WORD = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+(?:['’][^\W\d_]+)*")
 
 
 def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
+_DIGIT = re.compile(r"\d")
 _MAYBE_NUMBER = re.compile(r"\d|[¼-¾⅐-⅞]")
+_LINK = re.compile(r"(?:https?://(?:www\.)?|(?<![^\s(<\[\"])www\.)([^\s<>()\[\]\"]+)", re.IGNORECASE)
 _NUMBER_STARTS = frozenset(
     word[:3]
     for word in _set(
@@ -92,24 +96,6 @@ _TURKISH_VERB = re.compile(
     r"|m[ıi]ş\w{0,6}|m[ae]l[ıi]\w{0,6}|y[ae]n\w{0,8}|d[ae]n|m[ae]k\w{0,6}|ks[ıi]z[ıi]n|y[ıi]z)"
     r"|[ıiuü]yor\w{0,6})"
 )
-_TURKISH_WITHOUT = re.compile(r"(?P<stem>\w{3,24})s[ıiuü]z(?:d[ıiuü]r|l[ae]r)?")
-_TURKISH_WITH = re.compile(r"(?P<stem>\w{3,24})l[ıiuü](?:d[ıiuü]r|l[ae]r)?")
-
-_PAIRS = """
-must:may must:can must:should must:optional shall:may shall:can shall:should required:optional mandatory:optional
-enable:disable enabled:disabled enables:disables enabling:disabling allow:deny allowed:denied allowed:forbidden
-allowed:prohibited permit:forbid permitted:prohibited permitted:forbidden accept:reject accepted:rejected
-include:exclude included:excluded includes:excludes including:excluding before:after maximum:minimum most:least
-more:less more:fewer increase:decrease increases:decreases increased:decreased above:below over:under upper:lower
-true:false yes:no open:closed always:sometimes all:some free:paid public:private higher:lower with:without
-latest:earliest start:end starts:ends approved:rejected active:inactive obligatory:voluntary encrypted:plaintext
-açık:kapalı zorunlu:isteğe zorunlu:ihtiyari önce:sonra en:az fazla:az çok:az dahil:hariç serbest:yasak
-"""
-_OPPOSITES: dict[str, set[str]] = {}
-for _one, _other in (pair.split(":") for pair in _PAIRS.split()):
-    _OPPOSITES.setdefault(_one, set()).add(_other)
-    _OPPOSITES.setdefault(_other, set()).add(_one)
-_AGAINST = ("un", "in", "im", "ir", "il", "non", "dis", "mis")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +127,8 @@ class Signature:
     negations: Counter[str] = field(default_factory=Counter[str])
     """How often each negation stands there, with the word that it denies."""
     words: Counter[str] = field(default_factory=Counter[str])
+    links: Counter[str] = field(default_factory=Counter[str])
+    """Addresses with a digit in them, without what they begin with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +136,7 @@ class Difference:
     """What two texts have different."""
 
     what: str
-    """``numbers``, ``dates``, ``negation`` or ``opposites``."""
+    """``numbers``, ``dates``, ``links``, ``negation`` or ``opposites``."""
     one: str
     """What the first text has; empty for nothing."""
     other: str
@@ -172,7 +160,7 @@ def signature(text: str) -> Signature:
     written = [word[:_LONGEST] for word in _WORD.findall(text.replace("İ", "i").replace("’", "'").lower())]
     words = Counter(written)
     numbers = tuple(_numbers(text)) if _may_hold_numbers(text, words) else ()
-    return Signature(numbers, Counter(_negations(written)), words)
+    return Signature(numbers, Counter(_negations(written)), words, Counter(_links(text)))
 
 
 def differs(one: Signature, other: Signature) -> str:
@@ -188,15 +176,27 @@ def differs(one: Signature, other: Signature) -> str:
 
 
 def differences(one: Signature, other: Signature) -> Iterator[Difference]:
-    """Yield what differs: numbers or dates first, then negations, then opposites."""
+    """Yield what differs: numbers or dates first, then links, negations and opposites."""
     if one is other:
         return
     yield from _number_differences(one.numbers, other.numbers)
+    if one.links != other.links:
+        mine, theirs = one.links - other.links, other.links - one.links
+        yield Difference("links", _listed(mine.elements()), _listed(theirs.elements()))
     if one.negations != other.negations:
         mine, theirs = one.negations - other.negations, other.negations - one.negations
         yield Difference("negation", _listed(mine.elements()), _listed(theirs.elements()))
     if one.words != other.words:
-        yield from _opposites(one.words - other.words, other.words - one.words)
+        found = opposites(one.words - other.words, other.words - one.words)
+        if found is not None:
+            yield Difference("opposites", *found)
+
+
+def _links(text: str) -> Iterator[str]:
+    if "://" in text or "www." in text:
+        for link in _LINK.findall(text):
+            if _DIGIT.search(link):
+                yield link.rstrip(".,;:!?'*_")
 
 
 def _may_hold_numbers(text: str, words: Counter[str]) -> bool:
@@ -262,35 +262,10 @@ def _negations(words: Sequence[str]) -> Iterator[str]:
             yield f"not {words[place - 1][:_STEM] if place else ''}"
         elif verb := _TURKISH_VERB.fullmatch(word):
             yield f"not {verb['stem'][:_STEM]}"
-        elif adjective := _TURKISH_WITHOUT.fullmatch(word):
+        elif adjective := TURKISH_WITHOUT.fullmatch(word):
             yield f"without {adjective['stem'][:_STEM]}"
     if pending:
         yield pending
-
-
-def _opposites(one: Counter[str], other: Counter[str]) -> Iterator[Difference]:
-    """Yield words that stand more often in the one text, while an opposite stands more often in the other."""
-    for word in one:
-        found = next((opposite for opposite in _opposites_of(word) if opposite in other), None)
-        if found is None:
-            found = next((base for base in _bases(word) if base in other), None)
-        if found is not None:
-            yield Difference("opposites", word, found)
-            return
-
-
-def _opposites_of(word: str) -> Iterator[str]:
-    yield from sorted(_OPPOSITES.get(word, ()))
-    yield from (prefix + word for prefix in _AGAINST)
-    yield from (f"non-{word}",)
-    if with_it := _TURKISH_WITH.fullmatch(word):
-        yield from (f"{with_it['stem']}s{vowel}z" for vowel in "ıiuü")
-
-
-def _bases(word: str) -> Iterator[str]:
-    yield from (word.removeprefix(prefix) for prefix in _AGAINST if word.startswith(prefix))
-    if without := _TURKISH_WITHOUT.fullmatch(word):
-        yield from (f"{without['stem']}l{vowel}" for vowel in "ıiuü")
 
 
 def _listed(written: Iterable[str]) -> str:

@@ -1,0 +1,183 @@
+"""Find the texts that are nearly like one, among those that were added before, by their words or their embeddings."""
+
+from __future__ import annotations
+
+import base64
+import math
+import re
+import unicodedata
+import zlib
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any, Protocol, TypeAlias, cast
+
+import numpy as np
+from llama_index.core.schema import NodeWithScore
+
+from llama_index_grounded.evidence import Stamp, included_text, mark_of, with_stamp
+
+__all__ = ["Likeness", "Shingles", "Vectors", "shingles", "vector_of", "with_vector"]
+
+Vector: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
+
+_WORDS = 3
+"""Words in a shingle."""
+_ROUNDING = 1e-6
+_VECTOR = "vector"
+"""In the stamp: the embedding of the text, and the checksum of that text."""
+_FIRST_ROWS = 16
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+_WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
+
+
+class Likeness(Protocol):
+    """Texts in which near ones are found without a look at each."""
+
+    def near(self, scored: NodeWithScore) -> Iterator[tuple[int, float]]:
+        """Yield the numbers of the near ones in the order in which they came, and how near they are."""
+        ...
+
+    def add(self, scored: NodeWithScore) -> None:
+        """Add one under the next number, from 0."""
+        ...
+
+
+def shingles(text: str) -> frozenset[str]:
+    """Return every three neighbouring words; a shorter text is one shingle, one without words has none.
+
+    Case and punctuation do not matter. Characters of scripts without spaces are words.
+
+    Example:
+        >>> sorted(shingles("Return it, within days."))
+        ['it within days', 'return it within']
+    """
+    return frozenset(_runs(text))
+
+
+def _runs(text: str) -> Sequence[str]:
+    words = _WORD.findall(unicodedata.normalize("NFC", text).replace("İ", "i").casefold())
+    if len(words) < _WORDS:
+        return [" ".join(words)] if words else []
+    return list(map(" ".join, zip(*(words[start:] for start in range(_WORDS)), strict=False)))
+
+
+class Shingles:
+    """Likeness of words: the Jaccard index of two texts' shingles.
+
+    Two sets that are alike enough share one of their first shingles in any fixed order, and are of like size
+    (Bayardo, Ma and Srikant 2007, "Scaling up all pairs similarity search"), so few pairs are compared and none missed.
+
+    Args:
+        threshold: Least Jaccard index, 0 to 1.
+    """
+
+    def __init__(self, threshold: float) -> None:
+        self._threshold = threshold
+        self._numbers: dict[str, int] = {}
+        self._sets: list[frozenset[int]] = []
+        self._holders: dict[int, list[int]] = defaultdict(list)
+        self._last: tuple[str, frozenset[int]] = "", frozenset()
+
+    def near(self, scored: NodeWithScore) -> Iterator[tuple[int, float]]:
+        """Yield the numbers of texts that share enough shingles."""
+        mine = self._shingles(scored)
+        least, most = self._threshold * len(mine) - _ROUNDING, len(mine) / self._threshold + _ROUNDING
+        found = {number for shingle in self._first(mine) for number in self._holders.get(shingle, ())}
+        for number in sorted(found):
+            theirs = self._sets[number]
+            if least <= len(theirs) <= most:
+                common = len(mine & theirs)
+                value = common / (len(mine) + len(theirs) - common)
+                if value >= self._threshold - _ROUNDING:
+                    yield number, value
+
+    def add(self, scored: NodeWithScore) -> None:
+        """Add a text."""
+        mine = self._shingles(scored)
+        for shingle in self._first(mine):
+            self._holders[shingle].append(len(self._sets))
+        self._sets.append(mine)
+
+    def _first(self, mine: frozenset[int]) -> Sequence[int]:
+        """Return the first shingles, the newest before the others: what many texts share was mostly seen early."""
+        count = len(mine) - math.ceil(self._threshold * len(mine) - _ROUNDING) + 1
+        return sorted(mine, reverse=True)[:count]
+
+    def _shingles(self, scored: NodeWithScore) -> frozenset[int]:
+        """Return a node's shingles by number, of which both `near` and `add` make use."""
+        text = included_text(scored.node)
+        if self._last[0] != text:
+            runs, numbers = _runs(text), self._numbers
+            for run in runs:
+                if run not in numbers:
+                    numbers[run] = len(numbers)
+            self._last = text, frozenset(map(numbers.__getitem__, runs))
+        return self._last[1]
+
+
+class Vectors:
+    """Likeness of embeddings: their cosine. Vectors of different length are not compared.
+
+    Args:
+        threshold: Least cosine, 0 to 1.
+    """
+
+    def __init__(self, threshold: float) -> None:
+        self._threshold = threshold
+        self._count = 0
+        self._rows: dict[Hashable, Vector] = {}
+        self._numbers: dict[Hashable, list[int]] = defaultdict(list)
+
+    def near(self, scored: NodeWithScore) -> Iterator[tuple[int, float]]:
+        """Yield the numbers of texts whose vectors point the same way."""
+        vector = vector_of(scored)
+        numbers = [] if vector is None else self._numbers[vector.size]
+        if vector is not None and numbers:
+            values = self._rows[vector.size][: len(numbers)] @ vector
+            for row in np.flatnonzero(values >= self._threshold - _ROUNDING):
+                yield numbers[row], min(float(values[row]), 1.0)
+
+    def add(self, scored: NodeWithScore) -> None:
+        """Add a text; one without a vector is near to nothing."""
+        vector = vector_of(scored)
+        if vector is not None:
+            numbers = self._numbers[vector.size]
+            rows = self._rows.get(vector.size)
+            if rows is None or len(rows) == len(numbers):
+                more = np.zeros((max(len(numbers), _FIRST_ROWS), vector.size))
+                rows = self._rows[vector.size] = more if rows is None else np.concatenate([rows, more])
+            rows[len(numbers)] = vector
+            numbers.append(self._count)
+        self._count += 1
+
+
+def vector_of(scored: NodeWithScore) -> Vector | None:
+    """Return the embedding of a node's text with length 1, from the stamp or the node; None if there is none of it.
+
+    The node's own embedding is that of the text that it came with, before a stage shortened it.
+    """
+    text, mark = included_text(scored.node), cast("dict[str, Any]", mark_of(scored))
+    checksum, written = mark.get(_VECTOR, (None, ""))
+    if checksum == _checksum(text):
+        return _of_length_one(np.frombuffer(base64.b64decode(written), dtype=np.float32))
+    carried = scored.node.embedding
+    return None if carried is None or mark.get("original", text) != text else _of_length_one(carried)
+
+
+def with_vector(scored: NodeWithScore, vector: Sequence[float]) -> NodeWithScore:
+    """Copy a node with the embedding of its text in the stamp, as text, which any log can take."""
+    with np.errstate(all="ignore"):
+        written = base64.b64encode(np.asarray(vector, dtype=np.float32).tobytes()).decode()
+    noted = {**mark_of(scored), _VECTOR: (_checksum(included_text(scored.node)), written)}
+    return with_stamp(scored, cast("Stamp", noted))
+
+
+def _checksum(text: str) -> int:
+    return zlib.crc32(text.encode("utf-8", "surrogatepass"))
+
+
+def _of_length_one(values: Any) -> Vector | None:
+    vector = np.asarray(values, dtype=np.float64)
+    with np.errstate(all="ignore"):
+        length = float(np.linalg.norm(vector))
+    return vector / length if vector.ndim == 1 and math.isfinite(length) and length > 0 else None

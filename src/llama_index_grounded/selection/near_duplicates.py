@@ -1,0 +1,237 @@
+"""Show one of several texts that say the same in nearly the same words, and name the documents of the others.
+
+Place: after `ScopedDedup`, before the budget, which brings a near-duplicate back when it rejects the node in whose
+favour it went. Each text is compared with the better-ranked ones that stay: of what stays, no two are near-duplicates.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Mapping
+from typing import Annotated, Any, ClassVar, Literal, cast
+
+from llama_index.core import Settings
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, QueryBundle
+from pydantic import Field, field_validator, model_validator
+
+from llama_index_grounded.errors import ConfigurationError
+from llama_index_grounded.evidence import Stamp, field, identity, included_text, mark_of, with_stamp
+from llama_index_grounded.schema import Decision
+from llama_index_grounded.selection.carrier import Evidence, Removal, rank_of, slot_of
+from llama_index_grounded.selection.likeness import Likeness, Shingles, Vectors, vector_of, with_vector
+from llama_index_grounded.selection.remover import Cut, Ledger
+from llama_index_grounded.selection.repetition import Scope
+from llama_index_grounded.selection.stage import Kind, Outcome, Stage
+from llama_index_grounded.text.signature import Signature, differs, signature
+
+__all__ = ["Method", "NearDuplicateFilter"]
+
+Method = Literal["lexical", "embedding"]
+Slot = tuple[int, int]
+
+DEFAULT_THRESHOLD: dict[Method, float] = {"lexical": 0.8, "embedding": 0.95}
+_TWINS = "twins"
+"""In the stamp: documents of the nodes that were left out for this one, by run and slot of those nodes."""
+
+
+class NearDuplicateFilter(Stage):
+    """Keep the better-ranked of two texts that are nearly the same; its source lists the other's document in `also_in`.
+
+    Texts are near-duplicates if they share enough of their word triples (``"lexical"``: Jaccard index, case and
+    punctuation aside) or their embeddings point the same way (``"embedding"``: cosine), and if their numbers, dates,
+    negations and opposites are the same (`text.signature`). Names are not looked at. Blank texts stay.
+
+    Embeddings that nodes carry are used as long as the text is the one that was embedded; the rest is embedded in one
+    call a query. What comes back with a changed text is not embedded again and stays.
+
+    Args:
+        method: What is compared.
+        threshold: Least similarity, above 0 to 1; by default 0.8 for ``"lexical"`` and 0.95 for ``"embedding"``.
+        embed_model: For ``"embedding"``; by default ``Settings.embed_model``.
+        scope: Where a twin may stand: anywhere, or in the same ``"document"`` or ``"section"`` of one version.
+        keys: Names of the identifying metadata fields.
+
+    Example:
+        >>> from llama_index_grounded.testing import make_nodes
+        >>> text = "Printed books can be returned within {} days of delivery if they are unread and undamaged{}"
+        >>> nodes = make_nodes([text.format(21, "."), text.format(21, "!"), text.format(14, ".")])
+        >>> [scored.node.node_id for scored in NearDuplicateFilter().postprocess_nodes(nodes)]
+        ['n0', 'n2']
+    """
+
+    kind: ClassVar[Kind] = "filter"
+
+    method: Method = "lexical"
+    threshold: Annotated[float, Field(strict=True, gt=0, le=1, allow_inf_nan=False)] | None = None
+    embed_model: Any = None
+    scope: Scope = "global"
+
+    @field_validator("embed_model")
+    @classmethod
+    def _is_a_model(cls, model: Any) -> Any:
+        if not isinstance(model, (BaseEmbedding, type(None))):
+            msg = f"embed_model must be an embedding model of LlamaIndex, not {type(model).__name__}"
+            raise ConfigurationError(msg)
+        return model
+
+    @model_validator(mode="after")
+    def _model_has_a_use(self) -> NearDuplicateFilter:
+        if self.method == "lexical" and self.embed_model is not None:
+            raise ConfigurationError("embed_model is for method='embedding'; method='lexical' compares words")
+        return self
+
+    def ledger(self) -> Ledger:
+        """Begin with nothing admitted."""
+        return self._ledger()
+
+    def _ledger(self) -> _NearLedger:
+        return _NearLedger(self.method, self._bar, self.scope)
+
+    @property
+    def _bar(self) -> float:
+        return DEFAULT_THRESHOLD[self.method] if self.threshold is None else self.threshold
+
+    def choose(self, nodes: Evidence, query: QueryBundle | None) -> Outcome:
+        """Go through the nodes in rank order and keep what is new."""
+        comparable = self._embedded(nodes) if self.method == "embedding" else nodes.plain()
+        ledger = self._ledger()
+        decisions: list[Decision] = []
+        removals: list[Removal] = []
+        twins: dict[int, dict[Slot, str]] = {}
+        for scored in sorted(comparable, key=rank_of):
+            found = ledger.twin_of(scored)
+            if found is None:
+                ledger.hold(scored)
+                twins[slot_of(scored)] = {}
+                continue
+            held, value = found
+            twins[slot_of(held)].update(_left_out_with(scored))
+            twin, bar = held.node.node_id, self._bar
+            decisions.append(
+                self.decision(scored, "dropped", "near_duplicate", value=round(value, 4), limit=bar, twin=twin)
+            )
+            removals.append(Removal(scored, None, (twin,)))
+        stay = [scored for scored in comparable if slot_of(scored) in twins]
+        kept = [_with_more_twins(scored, twins[slot_of(scored)]) for scored in stay]
+        return Outcome(kept, decisions, removals)
+
+    def _embedded(self, nodes: Evidence) -> list[NodeWithScore]:
+        """Note the embedding of each node that has none in a copy, for the budget to compare by."""
+        texts = {
+            slot_of(scored): scored.node.get_content(MetadataMode.EMBED)
+            for scored in nodes
+            if vector_of(scored) is None and included_text(scored.node).strip()
+        }
+        wanted = list(dict.fromkeys(texts.values()))
+        if not wanted:
+            return nodes.plain()
+        model: BaseEmbedding = Settings.embed_model if self.embed_model is None else self.embed_model
+        # One call: a model's usual batch would make several requests of a long list.
+        whole = model.model_copy(update={"embed_batch_size": len(wanted)})
+        vectors = dict(zip(wanted, whole.get_text_embedding_batch(wanted), strict=True))
+        return [
+            with_vector(scored, vectors[texts[slot]]) if (slot := slot_of(scored)) in texts else scored
+            for scored in nodes
+        ]
+
+
+class _NearLedger:
+    """What is admitted, by scope; lists each near-duplicate that is left out at the node that stands for it."""
+
+    def __init__(self, method: Method, threshold: float, scope: Scope) -> None:
+        self._method: Method = method
+        self._threshold = threshold
+        self._scope: Scope = scope
+        self._indexes: dict[Hashable, tuple[Likeness, list[NodeWithScore]]] = {}
+        self._signatures: dict[str, Signature] = {}
+        self._ours: set[int] = set()
+        self._listed: dict[Slot, list[NodeWithScore]] = defaultdict(list)
+
+    def twin_of(self, scored: NodeWithScore) -> tuple[NodeWithScore, float] | None:
+        """Find the first admitted near-duplicate, and how near it is."""
+        index, held = self._part(scored.node)
+        for number, value in index.near(scored):
+            if not differs(self._signature(held[number]), self._signature(scored)):
+                return held[number], value
+        return None
+
+    def hold(self, scored: NodeWithScore) -> None:
+        """Compare later nodes with this one, too."""
+        index, held = self._part(scored.node)
+        index.add(scored)
+        held.append(scored)
+
+    def trim(self, candidate: NodeWithScore) -> Cut:
+        """Leave a near-duplicate out; all else is returned as a copy of our own, on which its twins can be noted."""
+        for holder in self._listed.pop(_slot(candidate), []):
+            _note(holder, {slot: name for slot, name in _twins_of(holder).items() if slot != _slot(candidate)})
+        found = self.twin_of(candidate)
+        if found is None:
+            return Cut(with_stamp(candidate, mark_of(candidate)))
+        holder, _ = found
+        if id(holder) in self._ours:
+            self._list(holder, _left_out_with(candidate))
+            _note(holder, {**_twins_of(holder), **_left_out_with(candidate)})
+        return Cut(None, {holder.node.node_id: len(included_text(candidate.node))})
+
+    def admit(self, scored: NodeWithScore, came: NodeWithScore) -> None:
+        """Note what the model will see."""
+        self.hold(scored)
+        if scored is not came:
+            self._ours.add(id(scored))
+            self._list(scored, _twins_of(scored))
+
+    def _list(self, holder: NodeWithScore, twins: Mapping[Slot, str]) -> None:
+        for slot in twins:
+            self._listed[slot].append(holder)
+
+    def _part(self, node: BaseNode) -> tuple[Likeness, list[NodeWithScore]]:
+        scope = _scope_of(node, self._scope)
+        if scope not in self._indexes:
+            lexical = self._method == "lexical"
+            self._indexes[scope] = (Shingles(self._threshold) if lexical else Vectors(self._threshold)), []
+        return self._indexes[scope]
+
+    def _signature(self, scored: NodeWithScore) -> Signature:
+        text = included_text(scored.node)
+        if text not in self._signatures:
+            self._signatures[text] = signature(text)
+        return self._signatures[text]
+
+
+def _slot(scored: NodeWithScore) -> Slot:
+    mark = mark_of(scored)
+    return mark["run"], mark["slot"]
+
+
+def _twins_of(scored: NodeWithScore) -> Mapping[Slot, str]:
+    twins: Mapping[Slot, str] = cast("dict[str, Any]", mark_of(scored)).get(_TWINS, {})
+    return twins
+
+
+def _left_out_with(scored: NodeWithScore) -> dict[Slot, str]:
+    """Return what goes with a node that is left out: itself, and what was left out for it."""
+    return {_slot(scored): identity(scored.node).document_id, **_twins_of(scored)}
+
+
+def _with_more_twins(scored: NodeWithScore, more: Mapping[Slot, str]) -> NodeWithScore:
+    return _with_twins(scored, {**_twins_of(scored), **more}) if more else scored
+
+
+def _with_twins(scored: NodeWithScore, twins: Mapping[Slot, str]) -> NodeWithScore:
+    own = identity(scored.node).document_id
+    also_in = tuple(dict.fromkeys(name for name in twins.values() if name != own))
+    return with_stamp(scored, cast("Stamp", {**mark_of(scored), _TWINS: twins, "also_in": also_in}))
+
+
+def _note(scored: NodeWithScore, twins: Mapping[Slot, str]) -> None:
+    """Note the twins on a copy of our own."""
+    scored.node = _with_twins(scored, twins).node
+
+
+def _scope_of(node: BaseNode, scope: Scope) -> Hashable:
+    who = identity(node)
+    if scope == "global":
+        return ()
+    return (*who[:3], field(node, "section")) if scope == "section" else who[:3]
