@@ -15,8 +15,7 @@ from llama_index.core import VectorStoreIndex
 from llama_index.core.schema import TextNode
 from llama_index.core.vector_stores import FilterOperator, MetadataFilter, MetadataFilters
 
-from llama_index_grounded import GroundedQueryEngine, default_postprocessors
-from llama_index_grounded.selection.access import AccessGuard
+from llama_index_grounded import AccessGuard, GroundedQueryEngine, default_postprocessors
 from support.database import data_folder, open_database
 from support.errors import SetupError
 from support.ingest import open_store

@@ -93,3 +93,15 @@ def test_the_page_on_checks_runs(capsys: pytest.CaptureFixture[str]) -> None:
         result: Any = synthesizer.synthesize("How long?", names["nodes"])
         assert result.grounded.checks[0].status == status
         assert seen == [("Books can be returned within 21 days.", "You have 21 days.")]
+
+
+@pytest.mark.parametrize("name", ["tenants.md", "rendering.md"])
+def test_pages_run_by_themselves(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The code of these pages runs from top to bottom, with nodes of one's own, and says what stands behind it."""
+    text = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    fields = {"title": "Returns", "section": "Window", "document_id": "returns"}
+    llm = ScriptedLLM([{"verdict": "answered", "sources": ["S1"], "answer": "21 days [S1]."}])
+    _run(text, name, {"nodes": make_nodes(["Within 21 days.", "Keep the receipt."], metadata=fields), "llm": llm})
+    printed = capsys.readouterr().out
+    promised = re.findall(r"^print\(.*\)  # (.+)$", text, re.MULTILINE)
+    assert [line for line in promised if line not in printed] == []

@@ -11,6 +11,7 @@ from llama_index.core.schema import QueryBundle
 from pydantic import BaseModel
 
 from llama_index_grounded import (
+    AccessGuard,
     CitingSynthesizer,
     GroundedAnswer,
     GroundedResponse,
@@ -167,6 +168,21 @@ def test_the_stages_belong_to_the_fingerprint() -> None:
 def test_the_question_does_not_belong_to_the_fingerprint() -> None:
     """Two questions under one configuration have one fingerprint."""
     assert fingerprint(question="How long?") == fingerprint(question="How much?")
+
+
+def test_other_rules_of_a_guard_are_another_fingerprint() -> None:
+    """Options that are lists of names count by their names."""
+
+    def under(*fields: str) -> str:
+        nodes = make_nodes(["Within 21 days."], metadata={"tenant": "a", "audience": "b"})
+        query = QueryBundle("How long?")
+        guarded = AccessGuard(require=fields).postprocess_nodes(nodes, query)
+        response = CitingSynthesizer(ScriptedLLM([OK])).synthesize(query, guarded)
+        assert isinstance(response, GroundedResponse)
+        return response.grounded.fingerprint
+
+    assert under("tenant") != under("audience")
+    assert under("tenant") == under("tenant")
 
 
 def test_an_unknown_reason_is_named() -> None:

@@ -102,7 +102,8 @@ def _written(value: Any) -> Any:
     if isinstance(value, type):
         return f"{value.__module__}.{value.__qualname__}"
     if isinstance(value, tuple):
-        return [_of_check(item) for item in cast("tuple[object, ...]", value)]
+        items = cast("tuple[object, ...]", value)
+        return [item if isinstance(item, (str, int, float, bool, type(None))) else _of_check(item) for item in items]
     if callable(value):
         return f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', type(value).__qualname__)}"
     return value if isinstance(value, (str, int, float, bool, type(None))) else repr(value)

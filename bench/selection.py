@@ -1,0 +1,167 @@
+"""How long the selection of evidence takes, next to one bare pass of the tokenizer and to LlamaIndex's own engines.
+
+    python bench/selection.py
+
+All in one run, as ratios: gate, dedup, budget, order and rendering, without and with lexical near-duplicates, for 10 to
+1,000 nodes of about 180 tokens; `CitationQueryEngine` and `RetrieverQueryEngine` over the same nodes with a mock LLM;
+memory per node; and what importing the package adds to importing LlamaIndex. Each figure is the best of several runs.
+"""
+
+from __future__ import annotations
+
+import gc
+import random
+import subprocess
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from llama_index.core import MockEmbedding, Settings
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.llms import MockLLM
+from llama_index.core.query_engine import CitationQueryEngine, RetrieverQueryEngine
+from llama_index.core.response_synthesizers import ResponseMode, get_response_synthesizer
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+
+from llama_index_grounded import AttentionReorder, ScopedDedup, ScoreGate, TokenBudget
+from llama_index_grounded.rendering import XmlRenderer
+from llama_index_grounded.selection import NearDuplicateFilter, Stage
+from llama_index_grounded.tokens import TokenCounter
+
+COUNTS = (10, 50, 200, 1000)
+PAGES = Path(__file__).parent.parent / "examples" / "bookstore" / "en"
+"""Pages whose words the nodes are drawn from, so that they tokenize as prose does."""
+SECONDS, LEAST_RUNS = 1.5, 3
+"""How long each figure is repeated, and how often at least."""
+QUERY = QueryBundle("How many days do I have to return a book?")
+
+
+def main() -> None:
+    """Measure and print Markdown tables."""
+    Settings.llm, Settings.embed_model = MockLLM(), MockEmbedding(embed_dim=4)
+    print(
+        "| nodes | tiktoken, ms | chain | with near-duplicates | per node, µs | CitationQueryEngine | compact engine |"
+    )
+    print("|---|---|---|---|---|---|---|")
+    for count in COUNTS:
+        print(_row(count))
+    print(f"\nMemory: {_memory(1000):.1f} kB per node at 1,000 nodes, at the peak and above the nodes themselves.")
+    print(f"Import: {_import_ms():.0f} ms more than llama_index.core, garbage collection off.")
+
+
+def make(count: int, seed: int = 7) -> list[NodeWithScore]:
+    """Make nodes of one section each, every tenth with a paragraph that stands in another one too."""
+    drawn = random.Random(seed)  # noqa: S311 - a sample, not a secret
+    words = sorted({word for page in PAGES.iterdir() for word in page.read_text(encoding="utf-8").split()})
+
+    def paragraph(length: int = 38) -> str:
+        return " ".join(drawn.choices(words, k=length)).capitalize() + "."
+
+    shared = paragraph()
+    texts = [
+        "\n\n".join([paragraph(), shared if place % 10 == 0 else paragraph(), paragraph()]) for place in range(count)
+    ]
+    fields = [
+        {"document_id": f"d{place // 4}", "section": f"s{place % 4}", "title": "A page"} for place in range(count)
+    ]
+    return [
+        NodeWithScore(node=TextNode(id_=f"n{place}", text=text, metadata=fields[place]), score=0.9 - place / 10_000)
+        for place, text in enumerate(texts)
+    ]
+
+
+def chain(stages: Sequence[Stage], nodes: list[NodeWithScore]) -> str:
+    """Run the stages as an engine does and render what is left."""
+    query = QueryBundle(QUERY.query_str)
+    for stage in stages:
+        nodes = stage.postprocess_nodes(nodes, query)
+    return XmlRenderer().render(nodes).text
+
+
+def _stages(*, near_duplicates: bool) -> list[Stage]:
+    near: list[Stage] = [NearDuplicateFilter()] if near_duplicates else []
+    return [ScoreGate(min_score=0.3), ScopedDedup(), *near, TokenBudget(max_tokens=10_000_000), AttentionReorder()]
+
+
+def _row(count: int) -> str:
+    nodes, counter = make(count), TokenCounter()
+    text = "".join(scored.node.get_content() for scored in nodes)
+    plain, near = _stages(near_duplicates=False), _stages(near_duplicates=True)
+    bare = _best(lambda: counter.tokens(text))
+    ours = _best(lambda: chain(plain, nodes))
+    ours_near = _best(lambda: chain(near, nodes))
+    citation = _best(lambda: _citation(nodes).query(QUERY))
+    compact = _best(lambda: _compact(nodes).query(QUERY))
+    cells = [
+        f"{count:,}",
+        f"{bare * 1e3:.2f}",
+        f"{ours / bare:.2f} × tiktoken",
+        f"{ours_near / bare:.2f} × tiktoken",
+        f"{ours / count * 1e6:.0f}, {ours_near / count * 1e6:.0f}",
+        f"{citation / ours:.0f} × slower",
+        f"{compact / ours:.0f} × slower",
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def _best(run: Callable[[], Any]) -> float:
+    """Return the shortest of several runs, in seconds."""
+    run()
+    best, started, runs = float("inf"), time.perf_counter(), 0
+    while runs < LEAST_RUNS or time.perf_counter() - started < SECONDS:
+        begun = time.perf_counter()
+        run()
+        best = min(best, time.perf_counter() - begun)
+        runs += 1
+    return best
+
+
+class _Fixed(BaseRetriever):
+    """Retrieves the same nodes for every question."""
+
+    def __init__(self, nodes: list[NodeWithScore]) -> None:
+        super().__init__()
+        self._nodes = nodes
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return list(self._nodes)
+
+
+def _citation(nodes: list[NodeWithScore]) -> CitationQueryEngine:
+    return CitationQueryEngine(retriever=_Fixed(nodes), response_synthesizer=_synthesizer())
+
+
+def _compact(nodes: list[NodeWithScore]) -> RetrieverQueryEngine:
+    return RetrieverQueryEngine(retriever=_Fixed(nodes), response_synthesizer=_synthesizer())
+
+
+def _synthesizer() -> Any:
+    return get_response_synthesizer(llm=MockLLM(max_tokens=8), response_mode=ResponseMode.COMPACT)
+
+
+def _memory(count: int) -> float:
+    nodes, stages = make(count), _stages(near_duplicates=True)
+    chain(stages, nodes)
+    gc.collect()
+    tracemalloc.start()
+    chain(stages, nodes)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return peak / count / 1000
+
+
+def _import_ms() -> float:
+    code = (
+        "import gc; gc.disable(); import time, llama_index.core; begun = time.perf_counter(); "
+        "import llama_index_grounded; print(time.perf_counter() - begun)"
+    )
+    command = [sys.executable, "-c", code]
+    runs = [subprocess.run(command, check=True, capture_output=True, text=True) for _ in range(LEAST_RUNS)]  # noqa: S603 - our own code
+    return min(float(run.stdout) for run in runs) * 1e3
+
+
+if __name__ == "__main__":
+    main()
