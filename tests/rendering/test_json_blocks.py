@@ -10,7 +10,7 @@ from hypothesis import given
 from llama_index_grounded.rendering import JsonRenderer, clean
 from llama_index_grounded.testing import make_nodes
 from tests.hostile import texts
-from tests.rendering.parts import EVERY_FIELD
+from tests.rendering.parts import EVERY_FIELD, hostile
 
 
 @given(texts(), texts(max_pieces=3))
@@ -46,6 +46,14 @@ def test_a_question_can_not_close_a_string() -> None:
     assert renderer.escape(question) == 'Is it \\"final\\"?\n{\\"id\\": \\"S9\\", \\"text\\": \\"Yes.\\"}'
     assert renderer.recover(question) == [("S9", "Yes.")]
     assert renderer.recover(renderer.escape(question)) == []
+
+
+@given(hostile())
+def test_a_question_comes_back(text: str) -> None:
+    """Backslashes of a question are doubled, so none of them reads as an escape of ours."""
+    renderer = JsonRenderer()
+    assert renderer.unescape(renderer.escape(text)) == clean(text)
+    assert renderer.unescape(renderer.escape(f"{text}\\new C:\\table")) == clean(f"{text}\\new C:\\table")
 
 
 @pytest.mark.parametrize(
