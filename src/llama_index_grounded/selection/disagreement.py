@@ -184,6 +184,9 @@ def _names(one: str, other: str) -> str:
     right = [word for word in theirs if word not in mine]
     if not all(0 < len(words) <= _MOST_NAMES and any(map(_NAME.match, words)) for words in (left, right)):
         return ""
+    if signature(" ".join(left)).numbers and signature(" ".join(right)).numbers:
+        # "21" and "twenty-one": numbers have been compared already.
+        return ""
     return f"{' '.join(left)} against {' '.join(right)}"[:_DETAIL]
 
 

@@ -119,10 +119,11 @@ class NearDuplicateFilter(Stage):
     def _embedded(self, nodes: Evidence) -> list[NodeWithScore]:
         """Note the embedding of each node that has none in a copy, for the budget to compare by."""
         texts = {
-            slot_of(scored): scored.node.get_content(MetadataMode.EMBED)
+            slot_of(scored): scored.node.get_content(MetadataMode.EMBED).encode(errors="replace").decode()
             for scored in nodes
             if vector_of(scored) is None and included_text(scored.node).strip()
         }
+        # Half a surrogate pair would make most models fail, and with it the query.
         wanted = list(dict.fromkeys(texts.values()))
         if not wanted:
             return nodes.plain()

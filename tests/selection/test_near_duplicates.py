@@ -1,0 +1,334 @@
+"""One of several texts that are nearly the same stays, names the others' documents, and the budget can undo it."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from llama_index.core import MockEmbedding, Settings
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.schema import NodeWithScore
+from pydantic import Field, ValidationError
+
+from llama_index_grounded.evidence import included_text, strip
+from llama_index_grounded.rendering.renderer import source_of
+from llama_index_grounded.selection import AttentionReorder, ScopedDedup, TokenBudget
+from llama_index_grounded.selection.likeness import shingles
+from llama_index_grounded.selection.near_duplicates import NearDuplicateFilter
+from llama_index_grounded.testing import check_postprocessor, make_nodes
+from llama_index_grounded.text.signature import differs, signature
+from tests.selection.parts import Foreign, WordEmbedding, bodies, decided, ids, look_and_pass, room_for, run, seen
+
+BASE = (
+    "Printed books can be returned within 21 days of delivery if they are unread and undamaged and come in the "
+    "packaging in which they were sent to the address that stands on the invoice"
+)
+LONGER = f"{BASE} together with the receipt"
+SHOUTED = BASE.upper() + "!"
+OTHER_DAYS = BASE.replace("21", "14")
+DENIED = BASE.replace("can be", "can not be")
+OTHER = "A refund is paid to the card that was used for the order, by our bank, as soon as the parcel has been opened"
+POOL = [BASE, LONGER, SHOUTED, OTHER_DAYS, DENIED, OTHER, "Keep it.", "", "退货期限为自收货之日起"]
+
+
+def documents(*names: str) -> list[dict[str, str]]:
+    """Name the document of each node."""
+    return [{"document_id": name} for name in names]
+
+
+def also_in(nodes: list[NodeWithScore]) -> list[tuple[str, ...]]:
+    """Return what each source lists."""
+    return [source_of(scored, "S1").also_in for scored in nodes]
+
+
+class Counting(WordEmbedding):
+    """Notes each batch that it was asked for."""
+
+    batches: list[int] = Field(default_factory=list[int])
+
+    def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+        self.batches.append(len(texts))
+        return super()._get_text_embeddings(texts)
+
+
+# Laws
+
+
+@settings(max_examples=40)
+@given(st.lists(st.sampled_from(POOL), max_size=7), st.sampled_from([0.5, 0.8, 1.0]))
+def test_what_stays_is_a_part_and_no_two_of_it_are_near(drawn: list[str], threshold: float) -> None:
+    """The result is a part of the input in its order, pairwise different; what left is near to a better-ranked one."""
+    nodes = make_nodes(drawn)
+    chosen = NearDuplicateFilter(threshold=threshold).select(nodes)
+    kept = ids(chosen.nodes)
+    assert kept == [node_id for node_id in ids(nodes) if node_id in kept]
+    texts = dict(zip(ids(nodes), drawn, strict=True))
+    for at, one in enumerate(kept):
+        assert not any(near(texts[one], texts[other], threshold) for other in kept[at + 1 :])
+    for gone in chosen.decisions:
+        twin = str(gone.twin)
+        assert near(texts[gone.node_id], texts[twin], threshold)
+        assert kept.index(twin) < len(kept)
+        assert int(twin[1:]) < int(gone.node_id[1:])
+
+
+def near(one: str, other: str, threshold: float) -> bool:
+    """Say by brute force whether two texts are near-duplicates."""
+    mine, theirs = shingles(one), shingles(other)
+    alike = bool(mine | theirs) and len(mine & theirs) / len(mine | theirs) >= threshold
+    return alike and not differs(signature(one), signature(other))
+
+
+@settings(max_examples=60)
+@given(st.lists(st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=14).map(" ".join), max_size=9), st.data())
+def test_the_index_misses_no_pair(drawn: list[str], data: st.DataObject) -> None:
+    """Word for word random texts: the same nodes stay as when every pair is compared."""
+    threshold = data.draw(st.sampled_from([0.3, 0.5, 0.75, 0.8, 1.0]))
+    expected: list[str] = []
+    for text in drawn:
+        if not any(near(text, other, threshold) for other in expected):
+            expected.append(text)
+    assert bodies(NearDuplicateFilter(threshold=threshold).postprocess_nodes(make_nodes(drawn))) == expected
+
+
+@given(st.permutations([BASE, LONGER, SHOUTED]))
+def test_the_first_of_equal_ones_stays(texts: list[str]) -> None:
+    """In whatever order near-duplicates come, the first one stays."""
+    assert bodies(NearDuplicateFilter().postprocess_nodes(make_nodes(texts, scores=[0.5] * 3))) == texts[:1]
+
+
+@pytest.mark.parametrize("scope", ["section", "document", "global"])
+def test_laws_of_words(scope: Any) -> None:
+    """The filter keeps the laws of its kind."""
+    nodes = make_nodes([BASE, SHOUTED, OTHER_DAYS], metadata={"document_id": "d"})
+    check_postprocessor(lambda: NearDuplicateFilter(scope=scope), cases={"near": nodes})
+
+
+@pytest.mark.parametrize("model", [MockEmbedding(embed_dim=4), WordEmbedding()])
+def test_laws_of_embeddings(model: BaseEmbedding, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The filter keeps the laws of its kind by embeddings, too, with the model of the settings."""
+    monkeypatch.setattr(Settings, "_embed_model", model)
+    nodes = make_nodes([BASE, SHOUTED, OTHER_DAYS])
+    check_postprocessor(lambda: NearDuplicateFilter(method="embedding"), cases={"near": nodes})
+
+
+# What counts as the same
+
+
+@pytest.mark.parametrize("other", [LONGER, SHOUTED, BASE.replace("21", "twenty-one"), BASE.replace(" if", ", if")])
+def test_near_texts_merge(other: str) -> None:
+    """A few words more, another case, notation or punctuation make no other text."""
+    assert ids(NearDuplicateFilter().postprocess_nodes(make_nodes([BASE, other]))) == ["n0"]
+
+
+@pytest.mark.parametrize("other", [OTHER_DAYS, DENIED, BASE.replace("days", "hours"), BASE.replace("can", "can never")])
+@pytest.mark.parametrize("method", ["lexical", "embedding"])
+def test_other_numbers_and_negations_stay(method: Any, other: str) -> None:
+    """A text with another number, unit or negation is never a near-duplicate, even where its vector is the same."""
+    model = MockEmbedding(embed_dim=4) if method == "embedding" else None
+    stage = NearDuplicateFilter(method=method, threshold=0.1, embed_model=model)
+    assert ids(stage.postprocess_nodes(make_nodes([BASE, other]))) == ["n0", "n1"]
+
+
+def test_the_better_ranked_stays_whatever_the_scores_say() -> None:
+    """Rank is the incoming order."""
+    stage = NearDuplicateFilter()
+    assert ids(stage.postprocess_nodes(make_nodes([LONGER, BASE], scores=[0.1, 0.9]))) == ["n0"]
+
+
+@pytest.mark.parametrize("scope,expected", [("section", "n0 n1 n2"), ("document", "n0 n1"), ("global", "n0")])
+def test_scopes(scope: Any, expected: str) -> None:
+    """A twin is looked for in the section, in the version of the document, or anywhere."""
+    metadata = [{"document_id": name, "section": section} for name, section in (("d", "s"), ("e", "s"), ("d", "t"))]
+    kept = NearDuplicateFilter(scope=scope).postprocess_nodes(make_nodes([BASE, BASE, BASE], metadata=metadata))
+    assert " ".join(ids(kept)) == expected
+
+
+def test_static_embeddings_find_other_words_in_another_order(wordllama_embed: BaseEmbedding) -> None:
+    """Real vectors: the same words in another order are near, another subject is not, and no number is overlooked."""
+    turned = "If they are unread and undamaged, printed books can be returned within 21 days of delivery"
+    straight = "Printed books can be returned within 21 days of delivery if they are undamaged and unread"
+    nodes = make_nodes([straight, turned, OTHER, turned.replace("21", "30")])
+    stage = NearDuplicateFilter(method="embedding", embed_model=wordllama_embed)
+    assert ids(stage.postprocess_nodes(nodes)) == ["n0", "n2", "n3"]
+
+
+# Reports
+
+
+def test_the_kept_source_lists_the_other_documents() -> None:
+    """Each other document is listed once, in rank order; its own is not."""
+    nodes = make_nodes([BASE, SHOUTED, LONGER, BASE, OTHER], metadata=documents("a", "b", "c", "a", "b"))
+    selection = NearDuplicateFilter().select(nodes)
+    assert ids(selection.nodes) == ["n0", "n4"]
+    assert also_in(selection.nodes) == [("b", "c"), ()]
+    first = selection.decisions[0]
+    assert (first.action, first.reason, first.node_id, first.twin) == ("dropped", "near_duplicate", "n1", "n0")
+    assert (first.value, first.limit) == (1.0, 0.8)
+
+
+def test_a_second_filter_adds_to_the_list() -> None:
+    """What was left out for a node that is left out later is listed by the one that stays."""
+    half = " ".join(BASE.split()[:24])
+    nodes = make_nodes([half, BASE, SHOUTED], metadata=documents("a", "b", "c"))
+    result = run([NearDuplicateFilter(), NearDuplicateFilter(threshold=0.4)], nodes)
+    assert ids(result) == ["n0"]
+    assert also_in(result) == [("b", "c")]
+
+
+def test_nodes_without_twins_are_not_copied_again() -> None:
+    """What the filter leaves alone is the very object that the stage before it handed over."""
+    nodes = ScopedDedup().postprocess_nodes(make_nodes([BASE, OTHER]))
+    kept = NearDuplicateFilter().postprocess_nodes(nodes)
+    assert [one is other for one, other in zip(nodes, kept, strict=True)] == [True, True]
+
+
+# Calls
+
+
+def test_one_call_for_a_query_and_none_in_the_budget() -> None:
+    """Texts without a vector go out in one batch, each once; replaying asks for nothing more."""
+    model = Counting(batches=[], embed_batch_size=2)
+    big = f"{BASE} {OTHER}"
+    nodes = make_nodes([big, f"{big}.", BASE, OTHER, OTHER, ""])
+    stages = [NearDuplicateFilter(method="embedding", embed_model=model), TokenBudget(max_tokens=room_for(BASE))]
+    result = run(stages, nodes)
+    assert model.batches == [4]
+    assert ids(result)[0] == "n2"
+
+
+def test_embeddings_that_nodes_carry_are_used_unless_the_text_changed() -> None:
+    """Carried vectors spare the call; a node that was shortened since is embedded anew."""
+    model = Counting(batches=[])
+    nodes = make_nodes([BASE, OTHER])
+    for scored in nodes:
+        scored.node.embedding = [1.0, 0.0]
+    stage = NearDuplicateFilter(method="embedding", embed_model=model)
+    assert ids(stage.postprocess_nodes(nodes)) == ["n0", "n1"]
+    nodes[1] = make_nodes([SHOUTED], ids=["n1"])[0]
+    nodes[1].node.embedding = [2.0, 0.0]
+    assert ids(stage.postprocess_nodes(nodes)) == ["n0"]
+    assert model.batches == []
+    shared = make_nodes([BASE, f"{BASE}\n\nKeep the receipt."], metadata={"document_id": "d"})
+    for scored in shared:
+        scored.node.embedding = [1.0, 0.0]
+    assert len(run([ScopedDedup(), stage], shared)) == 2
+    assert model.batches == [1]
+
+
+@pytest.mark.parametrize("vector", [[0.0, 0.0], [float("nan"), 1.0], [1e300, 1e300]])
+def test_vectors_without_direction_are_near_to_nothing(vector: list[float]) -> None:
+    """A zero, not-a-number or overflowing vector of a model merges nothing and raises nothing."""
+
+    class Broken(WordEmbedding):
+        def _get_text_embedding(self, text: str) -> list[float]:
+            return vector
+
+    stage = NearDuplicateFilter(method="embedding", embed_model=Broken())
+    assert len(stage.postprocess_nodes(make_nodes([BASE, SHOUTED]))) == 2
+
+
+# The budget
+
+
+BIG = f"{BASE} " + " ".join(f"{word} {word}ly" for word in OTHER.replace(",", "").split())
+BIG_TOO = f"{BIG} indeed"
+
+
+@pytest.mark.parametrize("method", ["lexical", "embedding"])
+@pytest.mark.parametrize("moved", [[], [AttentionReorder(placement="end")]], ids=["straight", "moved"])
+def test_a_near_duplicate_of_a_rejected_node_comes_back(method: Any, moved: list[Any]) -> None:
+    """The budget rejects the node that stood for three: one of them comes back and lists the last."""
+    model = WordEmbedding() if method == "embedding" else None
+    stage = NearDuplicateFilter(method=method, embed_model=model, threshold=0.8)
+    nodes = make_nodes([BIG_TOO, BIG, f"{BIG}!"], metadata=documents("a", "b", "c"))
+    result = run([stage, *moved, TokenBudget(max_tokens=room_for(BIG, document_id="b"))], nodes)
+    assert ids(result) == ["n1"]
+    assert also_in(result) == [("c",)]
+    assert ("restored", "twin_rejected", "n1") in decided(result)
+
+
+def words(first: int, last: int) -> str:
+    """Write a run of words that overlaps with another run as its numbers do."""
+    return " ".join(chr(97 + at // 26) + chr(97 + at % 26) + "word" for at in range(first, last))
+
+
+BULKY = {"document_id": "a", "title": "long " * 900}
+
+
+def test_what_comes_back_lists_what_still_goes() -> None:
+    """Of three that went for a rejected node two come back, and the better-ranked lists the third."""
+    texts = [words(0, 30), words(0, 22), words(4, 26), words(8, 30)]
+    stages = [NearDuplicateFilter(threshold=0.6)]
+    nodes = make_nodes(texts, metadata=[BULKY, *documents("x", "t", "y")])
+    assert also_in(run(stages, nodes)) == [("x", "t", "y")]
+    packed = run([*stages, TokenBudget(max_tokens=400)], nodes)
+    assert ids(packed) == ["n1", "n3"]
+    assert also_in(packed) == [("t",), ()]
+
+
+def test_a_document_moves_to_the_list_of_the_node_that_now_stands_for_it() -> None:
+    """A node that comes back takes another's near-duplicate over: the other lists it no more."""
+    texts = [words(0, 30), words(8, 38), words(24, 54), words(16, 46)]
+    stages = [NearDuplicateFilter(threshold=0.5)]
+    nodes = make_nodes(texts, metadata=[BULKY, *documents("x", "k", "t")])
+    before = run(stages, nodes)
+    assert list(zip(ids(before), also_in(before), strict=True)) == [("n0", ("x",)), ("n2", ("t",))]
+    packed = run([*stages, TokenBudget(max_tokens=400)], nodes)
+    assert list(zip(ids(packed), also_in(packed), strict=True)) == [("n1", ("t",)), ("n2", ())]
+
+
+def test_lists_survive_a_replay_for_another_reason() -> None:
+    """Somebody looked at the nodes in between, so twins stay out: their documents are still listed."""
+    shared = {"document_id": "a", "section": "s"}
+    lead = "Every parcel is insured on the way to us and on the way back to you."
+    nodes = make_nodes(
+        [BASE, SHOUTED, f"{lead}\n\n" + OTHER * 9, f"{lead}\n\nKeep the receipt."],
+        metadata=[shared, {"document_id": "b"}, shared, shared],
+    )
+    room = room_for(BASE, f"{lead}\n\nKeep the receipt.", **shared)
+    stages = [NearDuplicateFilter(), Foreign(act=look_and_pass), ScopedDedup(), TokenBudget(max_tokens=room)]
+    result = run(stages, nodes)
+    assert ids(result) == ["n0", "n3"]
+    assert ("restored", "twin_rejected", "n3") in decided(result)
+    assert also_in(result)[0] == ("b",)
+
+
+def test_what_was_given_stays_as_it_was() -> None:
+    """A replay notes documents on copies of its own: nodes of the first pass keep their lists."""
+    nodes = make_nodes([BIG_TOO, BIG, f"{BIG}!"], metadata=documents("a", "b", "c"))
+    before = [scored.model_copy(deep=True) for scored in nodes]
+    filtered = NearDuplicateFilter().postprocess_nodes(nodes)
+    TokenBudget(max_tokens=room_for(BIG, document_id="b")).postprocess_nodes(filtered)
+    assert nodes == before
+    assert also_in(filtered) == [("b", "c")]
+    assert seen([strip(scored) for scored in filtered]) == seen(nodes[:1])
+
+
+# Bad options, size
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *({"threshold": value} for value in (0, 0.0, -0.1, 1.1, float("nan"), float("inf"), "0.5", True)),
+        *({"embed_model": MockEmbedding(embed_dim=2)}, {"method": "embedding", "embed_model": "local"}),
+        *({"method": "minhash"}, {"scope": "page"}, {"treshold": 0.5}),
+    ],
+)
+def test_bad_options_are_refused(options: dict[str, Any]) -> None:
+    """Impossible thresholds, unknown names, and a model that would not be used are refused at once."""
+    with pytest.raises((ValidationError, ValueError)):
+        NearDuplicateFilter(**options)
+
+
+def test_a_thousand_nodes_that_share_half_their_text() -> None:
+    """Boilerplate in every node makes no comparison of every pair: 1,000 nodes stay apart, and twins are found."""
+    drawn = random.Random(7)
+    same = " ".join(f"same{at}" for at in range(90))
+    texts = [f"{same} " + " ".join(f"word{drawn.randrange(5000)}" for _ in range(90)) for _ in range(1000)]
+    kept = NearDuplicateFilter().postprocess_nodes(make_nodes([*texts, texts[500].upper()]))
+    assert [included_text(scored.node) for scored in kept] == texts
