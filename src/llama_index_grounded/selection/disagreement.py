@@ -130,13 +130,17 @@ def _alike(
     A sentence that both texts have has found its match, so the next row of a table does not contradict it.
     """
     in_both = {(sentence.place, sentence.written) for sentence in sentences}
+    weights = [_weight(sentence.stems, asked) for sentence in sentences]
     found: list[tuple[int, int, float]] = []
     nearest = defaultdict[tuple[int, int], float](float)
     for at, later in sorted(_candidates(sentences, documents)):
         one, other = sentences[at], sentences[later]
+        if weights[at] < ALIKE * weights[later] or weights[later] < ALIKE * weights[at]:
+            continue
         if (other.place, one.written) in in_both or (one.place, other.written) in in_both:
             continue
-        alike = _weight(one.stems & other.stems, asked) / _weight(one.stems | other.stems, asked)
+        common = _weight(one.stems & other.stems, asked)
+        alike = common / (weights[at] + weights[later] - common)
         if alike >= ALIKE:
             found.append((at, later, alike))
             for key in ((at, other.place), (later, one.place)):
@@ -184,10 +188,14 @@ def _names(one: str, other: str) -> str:
     right = [word for word in theirs if word not in mine]
     if not all(0 < len(words) <= _MOST_NAMES and any(map(_NAME.match, words)) for words in (left, right)):
         return ""
-    if signature(" ".join(left)).numbers and signature(" ".join(right)).numbers:
+    if all(_is_number(" ".join(words)) for words in (left, right)):
         # "21" and "twenty-one": numbers have been compared already.
         return ""
     return f"{' '.join(left)} against {' '.join(right)}"[:_DETAIL]
+
+
+def _is_number(written: str) -> bool:
+    return [mark.written for mark in signature(written).numbers] == [written]
 
 
 def _sentences(place: int, text: str) -> Iterator[_Sentence]:
