@@ -19,7 +19,10 @@ from llama_index_grounded.rendering.markdown import FramedRenderer
 if TYPE_CHECKING:
     from llama_index.core.schema import BaseNode
 
-__all__ = ["EntityRenderer", "Record", "records_of"]
+__all__ = ["LINE_END", "EntityRenderer", "Record", "records_of"]
+
+LINE_END = re.compile("\r\n|[\n\r\x0b\x0c\x85\u2028\u2029]")
+"""What ends a line to any reader."""
 
 _NEVER = frozenset({STAMP, "document_id", "doc_id", "ref_doc_id", "node_id", "id_", "chunk_id", "_node_content", "url"})
 # What readers and parsers of LlamaIndex say about a file; of an entity it says nothing.

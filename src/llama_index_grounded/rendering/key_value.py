@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
 from llama_index_grounded.rendering.base import one_line
-from llama_index_grounded.rendering.entities import EntityRenderer, Record
+from llama_index_grounded.rendering.entities import LINE_END, EntityRenderer, Record
 from llama_index_grounded.rendering.escaping import clean
 
 if TYPE_CHECKING:
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["KeyValueRenderer"]
 
-_LINE_END = re.compile("\r\n|[\n\r\x0b\x0c\x85\u2028\u2029]")
 _ENTITY, _TEXT = "entity", "text"
 
 
@@ -72,7 +70,7 @@ def _group(record: Record) -> str:
 
 
 def _line(name: str, value: str) -> str:
-    return f"{name}: " + _LINE_END.sub("\n  ", clean(value).strip())
+    return f"{name}: " + LINE_END.sub("\n  ", clean(value).strip())
 
 
 def _name(text: str) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
 from llama_index_grounded.rendering.base import one_line
-from llama_index_grounded.rendering.entities import EntityRenderer, Record
+from llama_index_grounded.rendering.entities import LINE_END, EntityRenderer, Record
 from llama_index_grounded.rendering.escaping import clean
 
 if TYPE_CHECKING:
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
     from llama_index.core.schema import BaseNode
 
 __all__ = ["TableRenderer"]
-
-_LINE_END = re.compile("\r\n|[\n\r\x0b\x0c\x85\u2028\u2029]")
 
 
 class TableRenderer(EntityRenderer):
@@ -80,4 +77,4 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def _cell(text: str) -> str:
-    return _LINE_END.sub("<br>", clean(text).strip()).replace("|", "\\|")
+    return LINE_END.sub("<br>", clean(text).strip()).replace("|", "\\|")
