@@ -198,3 +198,12 @@ def test_a_score_that_nobody_changed_is_the_best_parts_own() -> None:
     nodes[0].score, nodes[1].score = 0.4, 0.9
     assert [scored.score for scored in run([PassageMerger()], nodes)] == [0.9]
     assert [scored.score for scored in run([PassageMerger(), fits(f"{A}\n\n{B}")], nodes)] == [0.4]
+
+
+def test_joined_chunks_do_not_count_as_dropped_by_somebody() -> None:
+    """Behind a dedup, the text of a chunk that was joined stays in its passage when the budget rejects another node."""
+    long = make_nodes([f"{D}\n\n" + "word " * 200], ids=["x"], metadata=HOME)
+    last = make_nodes([f"{D}\n\nKeep the receipt."], ids=["y"], metadata=HOME)
+    touching = cut(DOCUMENT, [(0, STARTS[1]), (STARTS[1], STARTS[2] - 2)])
+    expected = [f"{A}\n\n{B}", f"{D}\n\nKeep the receipt."]
+    assert bodies(run([ScopedDedup(), PassageMerger(), fits(*expected)], [*long, *touching, *last])) == expected

@@ -18,7 +18,7 @@ from llama_index_grounded.evidence import included_text
 from llama_index_grounded.selection import ScopedDedup
 from llama_index_grounded.selection.passages import PassageMerger, origin_of
 from llama_index_grounded.selection.stretches import GAP
-from tests.selection.cuts import place
+from tests.selection.cuts import place, text_node
 from tests.selection.parts import bodies, ids, run
 
 ENGLISH = [
@@ -167,3 +167,10 @@ def test_an_earlier_text_of_the_document_is_not_mixed_in() -> None:
     unknown = PARSERS["no neighbours"]
     nodes = [*parse(old, unknown())[:1], *parse(new, unknown())[1:2]]
     assert ids(run([PassageMerger()], nodes)) == ids(nodes)
+
+
+def test_one_wrong_neighbour_does_not_part_the_others() -> None:
+    """A chunk whose text is not what its neighbour says of the place stays alone; the chunks before it are joined."""
+    nodes = parse(DOCUMENTS["english"], PARSERS["sentences 60/30"]())[:3]
+    text_node(nodes[2]).text = "x" * len(included_text(nodes[2].node))
+    assert ids(run([PassageMerger()], nodes)) == [nodes[0].node.node_id, nodes[2].node.node_id]
