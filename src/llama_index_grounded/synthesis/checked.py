@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from llama_index_grounded.evidence import included_text
+from llama_index_grounded.evidence import FieldName, field_for_llm, included_text
+from llama_index_grounded.rendering import clean
 from llama_index_grounded.schema import Citation, Refusal, RefusalReason, SourceRef
 from llama_index_grounded.synthesis.answer import AnswerModel, ClaimedAnswer, GroundedAnswer
-from llama_index_grounded.synthesis.checking import CheckContext, ShownSource
-from llama_index_grounded.synthesis.perform import check_name
+from llama_index_grounded.synthesis.checking import CheckContext, OnFail, ShownSource
 
 if TYPE_CHECKING:
-    from llama_index_grounded.schema import CheckResult
-    from llama_index_grounded.synthesis.checking import AnswerCheck
+    from llama_index.core.schema import BaseNode
+
+    from llama_index_grounded.schema import CheckResult, QuoteMatch
     from llama_index_grounded.synthesis.plan import Plan
     from llama_index_grounded.synthesis.validate import Judgement
 
-__all__ = ["Ruling", "cite", "context_of", "rule"]
+__all__ = ["Ruling", "cite", "context_of", "rule", "sound"]
 
+_DESCRIBING: tuple[FieldName, ...] = ("title", "section", "heading", "page", "updated")
 _OWN = GroundedAnswer.model_fields.keys() | ClaimedAnswer.model_fields.keys()
 
 
@@ -37,29 +40,49 @@ class Ruling:
 def context_of(question: str, plan: Plan, judgement: Judgement, answer: AnswerModel) -> CheckContext:
     """Show an answer and what the model saw."""
     shown = {
-        source.key: ShownSource(ref=source, text=included_text(scored.node))
+        source.key: ShownSource(ref=source, text=included_text(scored.node), shown=_described(scored.node))
         for source, scored in zip(plan.sources, plan.nodes, strict=True)
     }
     return CheckContext(
         question=question,
         answer=judgement.text,
-        sources=shown,
+        sources=MappingProxyType(shown),
         cited=judgement.cited,
         verdict=judgement.verdict,
         claims=judgement.claims,
-        extra={name: value for name, value in answer if name not in _OWN},
+        extra=MappingProxyType({name: value for name, value in answer if name not in _OWN}),
     )
 
 
-def rule(checks: Sequence[AnswerCheck], results: Sequence[CheckResult]) -> Ruling:
-    """Refuse where a check that failed says so; a check that was skipped decides nothing."""
-    failed = [(check, result) for check, result in zip(checks, results, strict=True) if result.status == "failed"]
-    stopping = [(check, result) for check, result in failed if check.on_fail != "flag"]
+def _described(node: BaseNode) -> Mapping[str, str]:
+    fields = {name: field_for_llm(node, name) for name in _DESCRIBING}
+    return MappingProxyType({name: clean(value) for name, value in fields.items() if value})
+
+
+def sound(result: CheckResult, context: CheckContext) -> bool:
+    """Tell whether what a check reports exists: places in the answer, and passages in the sources."""
+    places = [(span.start, span.end) for span in result.spans] + [(claim.start, claim.end) for claim in result.claims]
+    if any(not 0 <= start < end <= len(context.answer) for start, end in places) or result.llm_calls < 0:
+        return False
+    return all(quote.key is None or _stands(quote, context) for quote in result.quotes)
+
+
+def _stands(quote: QuoteMatch, context: CheckContext) -> bool:
+    source = context.sources.get(quote.key or "")
+    if source is None or quote.start is None or quote.end is None or not 0 <= quote.start < quote.end:
+        return False
+    return source.text[quote.start : quote.end] == quote.text
+
+
+def rule(policies: Sequence[OnFail], results: Sequence[CheckResult]) -> Ruling:
+    """Refuse where a check that failed is to refuse; a check that was skipped decides nothing."""
+    failed = [(policy, result) for policy, result in zip(policies, results, strict=True) if result.status == "failed"]
+    stopping = [(policy, result) for policy, result in failed if policy != "flag"]
     if not stopping:
         return Ruling()
-    names = ", ".join(check_name(check) for check, _ in stopping)
+    names = ", ".join(result.name for _, result in stopping)
     refusal = Refusal(reason=RefusalReason.failed_check, detail=f"the answer failed: {names}")
-    again = all(check.on_fail == "retry" for check, _ in stopping)
+    again = all(policy == "retry" for policy, _ in stopping)
     complaint = "; ".join(result.detail or f"it failed the check {result.name}" for _, result in stopping)
     return Ruling(refusal=refusal, ask_again=again, complaint=complaint)
 

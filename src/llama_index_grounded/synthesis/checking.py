@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
-from llama_index_grounded.schema import AnswerClaim, CheckResult, SourceRef, Verdict
+from llama_index_grounded.schema import AnswerClaim, CheckResult, QuoteMatch, SourceRef, Verdict
 
 __all__ = ["AnswerCheck", "CheckContext", "OnFail", "ShownSource"]
 
@@ -21,6 +21,8 @@ class ShownSource:
     ref: SourceRef
     text: str
     """The included text; offsets of quotes count its characters."""
+    shown: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What describes the source to the model: title, section, heading, page and date, as far as it has them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +39,8 @@ class CheckContext:
     verdict: Verdict = Verdict.answered
     claims: tuple[AnswerClaim, ...] = ()
     """The claims of a `ClaimedAnswer`; empty for a plain answer."""
+    found: tuple[QuoteMatch, ...] = ()
+    """Where the checks that ran before found the quotes of the answer."""
     seconds: float | None = None
     """What is left of the query's time; None without a deadline."""
     extra: Mapping[str, object] = field(default_factory=dict[str, object])
@@ -52,7 +56,8 @@ class CheckContext:
 class AnswerCheck(Protocol):
     """Judges an answer that is otherwise ready to be shown.
 
-    A check that raises is reported as ``skipped``; one that takes longer than the query's deadline too. Where a check
+    A check that raises is reported as ``skipped``; one that takes longer than the query's deadline too, but for the two
+    seconds that a check with a true attribute ``local`` has in any case: it asks nobody and is soon done. Where a check
     has a coroutine method ``acheck`` of the same form, async queries await it; without, ``check`` runs in a thread.
     """
 

@@ -17,6 +17,7 @@ from llama_index.core.base.llms.types import ChatMessage
 from llama_index_grounded.llm.call import Call, Fault
 from llama_index_grounded.llm.reply import Reply
 from llama_index_grounded.llm.structured import field_names
+from llama_index_grounded.rendering import clean
 from llama_index_grounded.schema import CheckResult, Refusal, RefusalReason, TextEvent, Usage
 from llama_index_grounded.synthesis.answer import claim_class, keeps_the_text
 from llama_index_grounded.synthesis.assess import Assessment, assess
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
     from llama_index_grounded.synthesis.plan import Plan
 
 __all__ = ["Check", "Conversation", "Outcome", "Want"]
+
+
+_MOST_FAULT = 600
+"""Characters of a fault that the model is told."""
 
 
 class Want(Enum):
@@ -89,7 +94,9 @@ class Conversation:
         self._count = count
         self._live = live
         # A policy that may still refuse, ask again or change the text decides before anything is shown.
-        only_flags = all(check.on_fail == "flag" for check in options.checks)
+        # Read once: a check is somebody else's object.
+        self._policies = [check.on_fail for check in options.checks]
+        only_flags = all(policy == "flag" for policy in self._policies)
         self._early = options.on_invalid_ids == "drop" and only_flags and keeps_the_text(options.output_cls)
         self._keys = [source.key for source in plan.sources]
         self._calls = plan.calls
@@ -102,6 +109,8 @@ class Conversation:
         self._second_best: Assessment | None = None
         self._asked_for_ids = False
         self._checks: tuple[CheckResult, ...] = ()
+        self._failed = ""
+        """Why an earlier answer was refused, once another one has been asked for."""
 
     def steps(self) -> Generator[Step, Sent, Outcome]:
         """Go through the conversation."""
@@ -112,23 +121,36 @@ class Conversation:
             found, fault = yield from self._check(found)
             if found.refusal is None or not found.ask_again:
                 return (yield from self._conclude(found))
-            without = found if self._checks else self._assess(reply, tokens, last=True)
-            complaint = re_ask(fault or found.refusal.detail, self._keys)
+            complaint = re_ask(self._told(fault or found.refusal.detail), self._keys)
             more = self._count(complaint)
-            fits = self._plan.allowance is None or self._plan.tokens + more <= self._plan.allowance
-            if retries == 0 or self._shown or not fits:
+            by_ids = found.refusal.reason is RefusalReason.invalid_citation
+            without = self._assess(reply, tokens, last=True) if by_ids else found
+            if retries == 0 or self._shown or not self._fits(more):
+                if by_ids:
+                    without, _ = yield from self._check(without)
                 return (yield from self._conclude(without))
             if without.refusal is None:
                 self._second_best = self._second_best or without
-            self._asked_for_ids = found.refusal.reason is RefusalReason.invalid_citation
+            self._asked_for_ids = by_ids
             retries -= 1
             messages, tokens = _with_complaint(self._plan.messages, complaint), self._plan.tokens + more
+
+    def _told(self, fault: str) -> str:
+        """Make a fault safe to stand in the prompt: it may hold words of the answer."""
+        line = " ".join(clean(fault).split())
+        return self._options.renderer.escape(line[:_MOST_FAULT])
+
+    def _fits(self, more: int) -> bool:
+        fits = self._plan.allowance is None or self._plan.tokens + more <= self._plan.allowance
+        if not fits:
+            self._warnings["there was no room in the window to ask again"] = None
+        return fits
 
     def _check(self, found: Assessment) -> Generator[Step, Sent, tuple[Assessment, str]]:
         """Put an answer that stands through the checks; return what becomes of it, and what the model is told then."""
         self._checks = ()
         checks, answer, judgement = self._options.checks, found.answer, found.judgement
-        if not checks or answer is None or judgement is None:
+        if not checks or found.refusal is not None or answer is None or judgement is None:
             return found, ""
         context = context_of(self._question, self._plan, judgement, answer)
         for check in checks:
@@ -138,9 +160,12 @@ class Conversation:
             self._checks = (*self._checks, result)
             self._calls += result.llm_calls
             self._usage += result.usage
-        ruling = rule(checks, self._checks)
+            context = replace(context, found=(*context.found, *result.quotes))
+        ruling = rule(self._policies, self._checks)
         if ruling.refusal is None:
             return found, ""
+        if ruling.ask_again:
+            self._failed = f"an earlier answer was refused: {ruling.refusal.detail}"
         return replace(found, refusal=ruling.refusal, answer=None, ask_again=ruling.ask_again), ruling.complaint
 
     def break_off(self) -> Outcome:
@@ -214,8 +239,13 @@ class Conversation:
     def _conclude(self, found: Assessment) -> Generator[Step, Sent, Outcome]:
         """Take the last reply, or an earlier one that stands without its unknown ids where the last brought nothing."""
         if found.refusal is not None and found.judgement is None and self._second_best is not None:
-            self._warnings[f"a further call brought nothing ({found.refusal.reason}); an earlier reply stands"] = None
-            found = replace(self._second_best, error=None)
+            earlier, _ = yield from self._check(self._second_best)
+            if earlier.refusal is None:
+                why = f"a further call brought nothing ({found.refusal.reason}); an earlier reply stands"
+                self._warnings[why] = None
+                found = replace(earlier, error=None)
+        if self._failed and not self._checks:
+            self._warnings[self._failed] = None
         if found.refusal is None and found.judgement is not None:
             rest = found.judgement.text[sum(map(len, self._shown)) :]
             if self._live and rest:

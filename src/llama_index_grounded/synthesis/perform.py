@@ -7,14 +7,15 @@ import contextvars
 import inspect
 import logging
 import threading
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from llama_index_grounded.llm.call import within
 from llama_index_grounded.schema import CheckResult
+from llama_index_grounded.synthesis.checked import sound
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from llama_index_grounded.llm.call import Deadline
     from llama_index_grounded.synthesis.checking import AnswerCheck, CheckContext
 
@@ -22,19 +23,26 @@ __all__ = ["aperform", "check_name", "perform"]
 
 _logger = logging.getLogger(__name__)
 _LATE = "the time for this query is over"
+_LOCAL_SECONDS = 2.0
+"""What a check that asks nobody may take though the time is over."""
+_GRACE = 0.25
+"""What a check that keeps to its time may need to say so."""
 
 
 def check_name(check: object) -> str:
     """Return the name under which a check reports."""
-    name = getattr(check, "name", None)
+    try:
+        name = getattr(check, "name", None)
+    except Exception:  # noqa: BLE001 - a property of somebody else's class
+        name = None
     return name if isinstance(name, str) and name else type(check).__name__
 
 
 def perform(check: AnswerCheck, context: CheckContext, deadline: Deadline) -> CheckResult:
     """Run a check. With a deadline it runs in a thread, which is left behind where it takes longer."""
-    left = deadline.left
+    left = _left(check, deadline)
     if left is None:
-        return _safely(check, lambda: check.check(context))
+        return _safely(check, context, lambda: check.check(context))
     if left <= 0:
         return _skipped(check, _LATE)
     found: list[CheckResult] = []
@@ -42,47 +50,57 @@ def perform(check: AnswerCheck, context: CheckContext, deadline: Deadline) -> Ch
     here = contextvars.copy_context()
 
     def run() -> None:
-        found.append(here.run(_safely, check, lambda: check.check(timed)))
+        found.append(here.run(_safely, check, context, lambda: check.check(timed)))
 
     thread = threading.Thread(target=run, name=f"check {check_name(check)}", daemon=True)
     thread.start()
-    thread.join(left)
+    thread.join(left + _GRACE)
     return found[0] if found else _skipped(check, _LATE)
 
 
 async def aperform(check: AnswerCheck, context: CheckContext, deadline: Deadline) -> CheckResult:
     """Run a check; see `perform`. Its coroutine method ``acheck`` is awaited where it has one."""
-    left = deadline.left
-    if left is not None and left <= 0:
-        return _skipped(check, _LATE)
     method = getattr(check, "acheck", None)
     if not inspect.iscoroutinefunction(method):
         # The thread keeps to the deadline, which a task around it could not make it do.
         return await asyncio.to_thread(perform, check, context, deadline)
-    try:
-        return _checked(check, await within(method(replace(context, seconds=left)), left))
-    except TimeoutError:
+    left = _left(check, deadline)
+    if left is not None and left <= 0:
         return _skipped(check, _LATE)
-    except Exception as error:  # noqa: BLE001 - a check may raise anything; the answer does not fall with it
-        return _failed(check, error)
-
-
-def _safely(check: AnswerCheck, run: Callable[[], Any]) -> CheckResult:
+    task = asyncio.ensure_future(method(replace(context, seconds=left)))
     try:
-        return _checked(check, run())
-    except Exception as error:  # noqa: BLE001 - as above
-        return _failed(check, error)
+        await asyncio.wait({task}, timeout=None if left is None else left + _GRACE)
+    finally:
+        if not task.done():
+            task.cancel()
+            task.add_done_callback(_forget)
+    if not task.done():
+        return _skipped(check, _LATE)
+    return _safely(check, context, task.result)
 
 
-def _checked(check: AnswerCheck, result: object) -> CheckResult:
-    if isinstance(result, CheckResult):
-        return result
-    return _skipped(check, f"the check returned {type(result).__name__} in place of a CheckResult")
+def _left(check: AnswerCheck, deadline: Deadline) -> float | None:
+    left = deadline.left
+    return left if left is None or not getattr(check, "local", False) else max(left, _LOCAL_SECONDS)
 
 
-def _failed(check: AnswerCheck, error: Exception) -> CheckResult:
-    _logger.error("the check %s failed", check_name(check), exc_info=error)
-    return _skipped(check, f"the check could not run ({type(error).__name__})")
+def _forget(task: asyncio.Future[Any]) -> None:
+    """Take the outcome of a task that nobody waits for any more, so that it is not reported as lost."""
+    if not task.cancelled():
+        task.exception()
+
+
+def _safely(check: AnswerCheck, context: CheckContext, run: Callable[[], object]) -> CheckResult:
+    try:
+        result = run()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        _logger.exception("the check %s failed", check_name(check))
+        return _skipped(check, f"the check could not run ({type(error).__name__})")
+    if not isinstance(result, CheckResult):
+        return _skipped(check, f"the check returned {type(result).__name__} in place of a CheckResult")
+    return result if sound(result, context) else _skipped(check, "the check reported a place that does not exist")
 
 
 def _skipped(check: AnswerCheck, why: str) -> CheckResult:

@@ -91,7 +91,7 @@ class ReplyReader:
         self._sound = self._sound and claim is not None
         if claim is not None and self._sound:
             self._held.append(self._claims.add(claim))
-        self._open = self._open or self._answers()
+        self._open = self._open or (self._answers() and self._named() is not None)
         if not self._open:
             return ""
         text, self._held = "".join(self._held), []
@@ -114,13 +114,16 @@ class ReplyReader:
 
     def _may_show(self) -> bool:
         """Tell whether a verdict that answers and a valid source are known."""
-        if not self._answers() or "sources" not in self._object.seen:
-            return False
+        return self._answers() and bool(self._named())
+
+    def _named(self) -> list[str] | None:
+        """Return the valid keys of the list at the top; None while it is unknown or is none."""
+        if "sources" not in self._object.seen:
+            return None
         try:
-            valid, _ = resolve_ids(normalise_ids(self._object.seen["sources"]), self._keys)
+            return resolve_ids(normalise_ids(self._object.seen["sources"]), self._keys)[0]
         except ValueError:
-            return False
-        return bool(valid)
+            return None
 
     def _answers(self) -> bool:
         """Tell whether a verdict that answers is known."""
