@@ -114,7 +114,10 @@ def test_markdown() -> None:
         *("I hope this helps!", "Hope that helps.", "Umarım yardımcı olmuştur.", "Let me know if you need more."),
         *("Feel free to ask.", "If you have any other questions, ask.", "Sorularınız olursa yazın."),
         *("Based on the sources:", "According to the provided documents", "Verilen belgelere göre:", "Sources: [S1]"),
-        *("The rules are as follows:", "Kurallar şunlardır:", "Here is what I found:"),
+        *("The rules are as follows:", "Kurallar şunlardır:", "Here is what I found:", "Return window:"),
+        *("**Return policy:**", "Thank you very much!", "Başka bir sorunuz olursa bana yazın.", "Dear Ayşe Kaya,"),
+        *("I hope this answers your question.", "Please let me know if you have any other questions."),
+        *("How long does it take?", "# Opening hours", "# İade süresi"),
     ],
 )
 def test_claims_nothing(sentence: str) -> None:
@@ -134,6 +137,17 @@ def test_claims_nothing(sentence: str) -> None:
             "Thank you notes are printed here.",
             "# not a heading"[2:],
         ),
+        *("I hope this helps: the refund takes 90 days and is free.", "Soru olursa: iade süresi doksan gündür."),
+        *("I hope this helps: the refund is free.", "Umarım yardımcı olur: iade süresi 90 gündür."),
+        "Let me know if you agree that books are never refunded.",
+        "Let me know if you agree that books are refunded.",
+        "Please feel free to ask for a refund within 90 days, which we always grant.",
+        *("If you have more than one card, ask at the desk.", "Umarım iade ücretsizdir.", "Hello refunds are free."),
+        *("## Refunds take 90 days", "**Refunds take 90 days**", "# Refunds are free", "# No refunds", "# İade yok"),
+        *("## A refund for every book that was lost", "# İade ücretsizdir", "**Ninety days**"),
+        *("Refunds are never given:", "Refunds are free:", "Based on the two hundred sources:", "İade yoktur:"),
+        *("Did you know refunds take 90 days?", "Did you know that refunds are free?", "Refunds are free, right?"),
+        *("İadenin ücretsiz olduğunu biliyor muydunuz?", "Refunds aren't free?", "Sources: never"),
     ],
 )
 def test_claims_something(sentence: str) -> None:

@@ -20,8 +20,17 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from llama_index_grounded.checks.empty_talk import (
+    is_bare_heading,
+    is_empty_talk,
+    is_lead_in,
+    is_question,
+    says_number_or_no,
+)
 from llama_index_grounded.synthesis.markers import CLOSERS, match_marker
 from llama_index_grounded.synthesis.window import Outcome, View
+from llama_index_grounded.text.case import lower
+from llama_index_grounded.text.number_words import MONTH_NAMES
 
 __all__ = ["Part", "claims_something", "sentences", "wording"]
 
@@ -63,10 +72,6 @@ _BEFORE_NUMBERS = _set(
     "no nos nr fig figs art sec ch vol p pp s jan feb mar apr jun jul aug sep sept oct nov dec mad md cad sok tel"
 )
 _AT_TIMES_LAST = _set("etc al vb vd v.b a.m p.m m.ö m.s")
-_MONTHS = _set(
-    "ocak şubat mart nisan mayıs haziran temmuz ağustos eylül ekim kasım aralık january february march april may june"
-    " july august september october november december"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,19 +177,15 @@ def _goes_on(text: str, dot: int, at: int, *, small: bool) -> bool:
     """Say whether the word in front of a full stop is an abbreviation or an ordinal that the text goes on from."""
     before = _BEFORE.search(text[max(0, dot - _REACH) : dot])
     written = "" if before is None else before[0]
-    word, following = _lower(written), _lower(text[at : _span_end(_WORD, text, at, at + _REACH)])
+    word, following = lower(written), lower(text[at : _span_end(_WORD, text, at, at + _REACH)])
     if _DAY.fullmatch(word):
-        return small or following in _MONTHS
+        return small or following in MONTH_NAMES
     if word in _BEFORE_NUMBERS and following[:1].isdecimal():
         return True
     if word in _AT_TIMES_LAST:
         return not text[at].isupper()
     single = len(written) == 1 and written.isupper()
     return word in _TITLES or single or _INITIALS.fullmatch(word) is not None
-
-
-def _lower(text: str) -> str:
-    return text.replace("İ", "i").lower()
 
 
 def _span_end(pattern: re.Pattern[str], text: str, start: int, end: int) -> int:
@@ -215,52 +216,39 @@ def _marker_end(text: str, at: int, end: int) -> int:
 
 # --- which sentences claim something ---------------------------------------------------------------
 
-_SOURCES = r"(?:sources?|documents?|context|information|text|passages?|references?)"
-_NOTHING_SAID = re.compile(
-    rf"""
-      (?:hello|hi|hey|dear|greetings|good[ ](?:morning|afternoon|evening|day)|merhaba(?:lar)?|selam(?:lar)?|sayın
-        |günaydın|iyi[ ](?:günler|akşamlar))(?:,?[ ][^\W\d_]+){{0,3}}
-    | (?:sure|certainly|of[ ]course|absolutely|thanks|thank[ ]you|you're[ ]welcome|happy[ ]to[ ]help|glad[ ]to[ ]help
-        |teşekkür(?:ler)?|tabii?(?:[ ]ki)?|elbette|rica[ ]ederim)
-      (?:\W+(?:thing|i|can|i'll|be|happy|glad|to|help|you|with|that|for|your|the|question|asking|so|much|very|again|sor\w+
-        |için|ederim|yardımcı|olayım|olabilirim|memnuniyetle))*
-    | (?:based[ ]on|according[ ]to|as[ ]per)[ ](?:the[ ]|your[ ]|these[ ])?(?:\w+[ ]){{0,2}}{_SOURCES}
-      (?:[ ](?:i|we|you|have|gave|shared|above|below|provided|given|me|to|in))*
-    | (?:\w+[ ]){{0,2}}(?:kaynak|belge|doküman|bilgi|metin)\w*[ ]göre
-    | {_SOURCES}|kaynak(?:lar|ça)?
-    """,
-    re.VERBOSE,
-)
-_PLEASANTRY = re.compile(
-    r"(?:i[ ])?hope[ ](?:this|that|it)[ ](?:helps|answers|clarifies|is|was)|(?:please[ ])?let[ ]me[ ]know"
-    r"|(?:please[ ])?feel[ ]free[ ]to[ ](?:ask|reach|let)"
-    r"|(?:please[ ])?if[ ]you[ ]have[ ](?:any|more|further|other)\b.*question"
-    r"|umarım|(?:daha[ ]fazla[ ]|başka[ ](?:bir[ ])?)?soru(?:nuz|n|larınız|ların)?[ ](?:olursa|varsa)"
-    r"|yardımcı[ ]olabildi"
-)
 _EDGES = " \t\n\"'”’»›)]*_」』）】“‘«([「『（【"
 
 
 def claims_something(sentence: str) -> bool:
-    """Say whether a sentence states something that a source could support.
+    """Say whether a sentence states something that a source could support; when in doubt it does.
 
-    False for headings, questions, greetings, pleasantries ("I hope this helps"), "Based on the sources:", a lead-in
-    without a number that ends with a colon, and what has no letter or digit beside its markers. By rules for English
-    and Turkish; in another language only the signs count.
+    False for headings and bold lines of one to four words without a verb, questions that only ask, greetings,
+    pleasantries ("I hope this helps"), "Based on the sources:", a lead-in that ends with a colon, and what has no letter
+    or digit beside its markers. None of these may hold a number or a negation. By rules for English and Turkish, in
+    `empty_talk`; in another language only the signs count.
 
     Example:
         >>> claims_something("Umarım yardımcı olur!"), claims_something("Books are due after 14 days.")
         (False, True)
+        >>> claims_something("I hope this helps: the refund takes 90 days.")
+        True
     """
-    if _span_end(_ALONE, sentence, 0, len(sentence)) and not sentence.lstrip().startswith("|"):
-        return False
     said = wording(sentence)
     bare = said.strip(_EDGES)
-    if not any(map(str.isalnum, bare)) or bare[-1] in "?？؟":
+    if not any(map(str.isalnum, bare)):
         return False
-    if bare[-1] in ":：" and not any(map(str.isdecimal, bare)):
+    if bare[-1] in "?？؟":
+        return not is_question(bare)
+    if _is_title(sentence, said, bare):
+        return not is_bare_heading(bare)
+    if says_number_or_no(bare):
+        return True
+    return not (is_empty_talk(bare) or (bare[-1] in ":：" and is_lead_in(bare)))
+
+
+def _is_title(sentence: str, said: str, bare: str) -> bool:
+    """Say whether a sentence is a heading, or a bold line that is no sentence."""
+    if sentence.lstrip().startswith("|"):
         return False
-    if said.startswith("**") and said.endswith("**") and not bare.endswith((".", "!")):
-        return False
-    plain = _lower(" ".join(bare.split())).strip(" .!:,;")
-    return not (_NOTHING_SAID.fullmatch(plain) or _PLEASANTRY.match(plain))
+    bold = said.startswith("**") and said.endswith("**") and not bare.endswith((".", "!", ":"))
+    return bold or _span_end(_ALONE, sentence, 0, len(sentence)) > 0

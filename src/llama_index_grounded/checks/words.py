@@ -21,6 +21,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 
+from llama_index_grounded.text.case import lower
+
 __all__ = ["Word", "content_words", "is_turkish", "main_script"]
 
 _PREFIX = 6
@@ -94,7 +96,7 @@ def content_words(text: str, *, turkish: bool = False) -> list[Word]:
     """
     found, negates_next = list[Word](), False
     for place, written in enumerate(_written(text)):
-        small = _lower(written)
+        small = lower(written)
         front = _front(small)
         if front in _NEGATES_LAST and found:
             found[-1] = replace(found[-1], negated=True)
@@ -115,7 +117,7 @@ def is_turkish(text: str) -> bool:
         >>> is_turkish("Kitap iade edilir ve bir makbuz verilir."), is_turkish("Books go back to İzmir.")
         (True, False)
     """
-    words = [_lower(found[0]) for found in _WORD.finditer(text)]
+    words = [lower(found[0]) for found in _WORD.finditer(text)]
     signs = sum(word in _TURKISH_ONLY or _TURKISH_SIGN.search(word) is not None for word in words)
     return signs * _TURKISH_SHARE >= len(words) > 0 and signs > sum(word in _ENGLISH_ONLY for word in words)
 
@@ -153,10 +155,6 @@ def _written(text: str) -> Iterator[str]:
 def _unless_number(word: str) -> Iterator[str]:
     if word and not word.isnumeric():
         yield word
-
-
-def _lower(word: str) -> str:
-    return word.replace("İ", "i").lower()
 
 
 def _front(word: str) -> str:

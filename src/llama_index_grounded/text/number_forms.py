@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from decimal import Context, Decimal
 from typing import Final, Literal
 
+from llama_index_grounded.text.case import lower
 from llama_index_grounded.text.number_words import dates_of, readings_of
 
 __all__ = ["READERS", "Kind", "Quantity", "Reading", "one"]
@@ -76,7 +77,7 @@ def one(
 
 
 def _date(text: str, start: int) -> Iterator[Quantity]:
-    days = dates_of(text.replace("İ", "i").lower())
+    days = dates_of(lower(text))
     if days:
         yield date(start, text, days)
     else:

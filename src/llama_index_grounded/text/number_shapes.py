@@ -113,4 +113,3 @@ MULTIPLIER = re.compile(
 ZEROS: Final = {"k": 3, "m": 6, "mn": 6, "mio": 6, "b": 9, "bn": 9, "mrd": 9, "tn": 12} | SCALES
 PLACE = re.compile(rf"(?:st|nd|rd|th|'?(?:[ıiuü]nc[ıiuü]|nc[ıiuü])){_END}", re.IGNORECASE)
 JOINT = re.compile(r"\s?[-–~]\s?|\s(?:to|ile|ila|through)\s", re.IGNORECASE)
-VERSION = re.compile(r"[^0-9]*([0-9]+(?:\.[0-9]+)*)[-.]?(.*)", re.DOTALL)

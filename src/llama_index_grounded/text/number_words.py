@@ -16,7 +16,18 @@ import re
 from decimal import Decimal
 from typing import Final, NamedTuple
 
-__all__ = ["MONTH", "ORDINALS", "SCALES", "Phrase", "Term", "dates_of", "readings_of", "shifted", "terms_of"]
+__all__ = [
+    "MONTH",
+    "MONTH_NAMES",
+    "ORDINALS",
+    "SCALES",
+    "Phrase",
+    "Term",
+    "dates_of",
+    "readings_of",
+    "shifted",
+    "terms_of",
+]
 
 Day = tuple[Decimal | None, Decimal | None, Decimal | None]
 
@@ -86,6 +97,8 @@ _MONTH_NUMBER = {
     for name in names
     for spelt in (name, name.replace("ı", "i"))
 }
+MONTH_NAMES: Final = frozenset(_MONTH_NUMBER)
+"""Names of months in lower case, short forms included."""
 
 _NUMERIC_DATE = re.compile(r"([0-9]+)([-/.])([0-9]+)(?:\2([0-9]+))?")
 _NUMBER = re.compile("[0-9]+")

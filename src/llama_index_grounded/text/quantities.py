@@ -36,6 +36,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from llama_index_grounded.text import number_shapes as shapes
+from llama_index_grounded.text.case import lower
 from llama_index_grounded.text.number_forms import READERS, Kind, Quantity, Reading, date, one
 from llama_index_grounded.text.number_words import ORDINALS, Phrase, Term, shifted, terms_of
 
@@ -65,10 +66,6 @@ def _fold(text: str) -> str:
     return shapes.URL.sub(lambda url: "\ufffc" * len(url[0]), folded)
 
 
-def _lower(text: str) -> str:
-    return text.replace("İ", "i").lower()
-
-
 def _measured(folded: str) -> Iterator[Quantity]:
     """Yield the quantities with their signs, multipliers and units."""
     turkish = shapes.TURKISH.search(folded) is not None and shapes.ENGLISH.search(folded) is None
@@ -81,7 +78,7 @@ def _measured(folded: str) -> Iterator[Quantity]:
         if bare.kind == "number":
             found = _with_unit(folded, _multiplied(folded, bare), floor)
         if not found.numeral and found.kind != "ordinal":
-            words = set(_lower(folded[bare.start : bare.end]).split())
+            words = set(lower(folded[bare.start : bare.end]).split())
             counted = shapes.MEASURE.match(folded, found.end) is not None and not words & shapes.NEVER_ALONE
             certain = found.certain or counted or found.kind != "number"
             found = replace(found, certain=certain)
@@ -120,7 +117,7 @@ class _Spoken:
         self._phrase = phrase
         self._start, self._end = atom.span()
         self._reach = self._end
-        self._words = [_lower(atom[0])]
+        self._words = [lower(atom[0])]
 
     @classmethod
     def begin(cls, atom: re.Match[str]) -> _Spoken | None:
@@ -142,7 +139,7 @@ class _Spoken:
         if phrase is None:
             return False
         self._phrase, self._end, self._reach = phrase, atom.end(), atom.end()
-        self._words.append(_lower(atom[0]))
+        self._words.append(lower(atom[0]))
         return True
 
     def quantity(self) -> Quantity:
@@ -156,7 +153,7 @@ class _Spoken:
 
 def _terms(word: str) -> tuple[Term, ...]:
     """Return the number words in a word, also where its capital I is a Turkish ı."""
-    return terms_of(_lower(word)) or (terms_of(_lower(word.replace("I", "ı"))) if "I" in word else ())
+    return terms_of(lower(word)) or (terms_of(lower(word.replace("I", "ı"))) if "I" in word else ())
 
 
 def _added(phrase: Phrase, terms: tuple[Term, ...]) -> Phrase | None:
@@ -171,7 +168,7 @@ def _added(phrase: Phrase, terms: tuple[Term, ...]) -> Phrase | None:
 
 def _lone_word(atom: re.Match[str]) -> Iterator[Quantity]:
     """Yield the place or the part of one that a word names."""
-    word = _lower(atom[0])
+    word = lower(atom[0])
     if word in ORDINALS:
         value = ORDINALS[word]
         listing = atom.string.startswith(",", atom.end())
@@ -185,7 +182,7 @@ def _multiplied(folded: str, found: Quantity) -> Quantity:
     behind = shapes.MULTIPLIER.match(folded, found.end)
     if behind is None or not found.numeral:
         return found
-    zeros = shapes.ZEROS[_lower(behind["sure"] or behind["maybe"] or behind["short"] or behind["word"])]
+    zeros = shapes.ZEROS[lower(behind["sure"] or behind["maybe"] or behind["short"] or behind["word"])]
     times = tuple((shifted(value, zeros),) for (value,) in found.readings if value is not None)
     return replace(
         found,
@@ -215,7 +212,7 @@ def _with_unit(folded: str, found: Quantity, floor: int) -> Quantity:
     money = unit["money"]
     if money is None:
         return replace(found, start=start, end=end, kind="percent", parts=())
-    code = shapes.SYMBOLS.get(money) or shapes.SYMBOLS.get(_lower(money)) or money.upper()
+    code = shapes.SYMBOLS.get(money) or shapes.SYMBOLS.get(lower(money)) or money.upper()
     return replace(found, start=start, end=end, kind="currency", unit=code, parts=())
 
 

@@ -1,0 +1,168 @@
+"""Recognise what states nothing: pleasantries, greetings, lead-ins, short headings, questions that only ask.
+
+Each rule covers a whole sentence, word for word, from closed lists, and what holds a number or a negation states
+something whatever else it is. What no rule covers claims something: a claim that is not judged is worse than a
+pleasantry that is.
+"""
+
+from __future__ import annotations
+
+import re
+
+from llama_index_grounded.text.case import lower
+from llama_index_grounded.text.quantities import quantities
+
+__all__ = ["is_bare_heading", "is_empty_talk", "is_lead_in", "is_question", "says_number_or_no"]
+
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_MOST_NAMES = 2
+_SHORT = 4
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_NEGATIONS = _set(
+    "no not never cannot without neither nor none nothing nobody değil yok hiç hiçbir asla yoktur degil yoksa"
+)
+_POLITE = _set(
+    """
+    thing i i'm i'll i'd can be happy glad to help helps helped you you're your yours with that this it for the question
+    questions asking so much very again please let me know us if have has any anything more further other additional
+    else need want would like should feel free ask reach out contact hope hopes answer answers answered clarifies
+    clarify clear is was are useful helpful find found information info details detail explanation assistance
+    clarification there at time anytime all welcome thanks thank sure certainly course of absolutely am here my
+    pleasure good great and or about on in some do come back get touch hesitate
+
+    umarım umarız bu bilgi bilgiler cevap yanıt yanıtım açıklama yardımcı olur olmuştur olabilmişimdir oldu olabildim
+    olabildiysem olabilmiştir olabildiğimi umuyorum olayım olabilirim olurum yardım ne mutlu işinize yarar yaramıştır
+    faydalı yararlı teşekkür teşekkürler ederim ederiz tabii tabi ki elbette rica memnuniyetle memnun için
+    soru sorular sorunuz sorularınız soruları sorun sorabilirsiniz sorarsanız sorduğunuz olursa varsa olduğunda
+    olması halinde başka daha fazla herhangi bir ek lütfen çekinmeyin çekinmeden bana bize ulaşın ulaşabilirsiniz yazın
+    yazabilirsiniz iletişime geçin geçebilirsiniz her zaman bilgiye detaya yardıma ihtiyacınız ihtiyaç duyarsanız
+    isterseniz haber verin buradayım
+    """
+)
+_POLITE_START = re.compile(
+    r"(?:(?:i|we)[ ])?(?:really[ ])?hope[ ](?:this|that|it)\b|(?:please[ ])?(?:let[ ](?:me|us)[ ]know|feel[ ]free)\b"
+    r"|(?:please[ ])?(?:do[ ]not[ ]|don['’]t[ ])?hesitate\b"
+    r"|(?:please[ ])?if[ ]you[ ](?:have|need|want|would[ ]like)[ ](?:any|more|further|other|additional|questions?)\b"
+    r"|(?:sure|certainly|of[ ]course|absolutely|thanks|thank[ ]you|you['’]re[ ]welcome|happy[ ]to[ ]help|my[ ]pleasure"
+    r"|(?:i['’]m[ ]|i[ ]am[ ])?(?:glad|happy)[ ]to[ ]help)\b"
+    r"|umar[ıi][mz]\b|(?:daha[ ]fazla[ ]|başka[ ](?:bir[ ])?|herhangi[ ]bir[ ]|ek[ ])?soru(?:nuz|lar|n|larınız|ların)?[ ]"
+    r"(?:olursa|varsa)\b|yardımcı[ ]olabildi|teşekkür(?:ler)?\b|tabii?\b|elbette\b|rica[ ]ederim\b"
+)
+_GREETING = re.compile(
+    r"(?:hello|hi|hey|dear|greetings|good[ ](?:morning|afternoon|evening|day)|merhaba(?:lar)?|selam(?:lar)?|sayın"
+    r"|günaydın|iyi[ ](?:günler|akşamlar))(?![^\W_])"
+)
+_GREETED = _set("there all everyone everybody team again customer sir madam friend friends to you herkese tekrar")
+_SOURCES = r"(?:sources?|documents?|context|information|text|passages?|references?)"
+_ATTRIBUTION = re.compile(
+    rf"""
+      (?:based[ ]on|according[ ]to|as[ ]per)[ ](?:the[ ]|your[ ]|these[ ])?
+      (?:(?:provided|given|above|attached|available|cited|retrieved|supplied|following|library|source|text)[ ]){{0,2}}
+      {_SOURCES}(?:[ ](?:i|we|you|have|gave|shared|above|below|provided|given|me|to|in))*
+    | (?:(?:verilen|sağlanan|yukarıdaki|mevcut|bu|sunulan|eldeki)[ ]){{0,2}}
+      (?:kaynak|belge|doküman|bilgi|metin)\w*[ ]göre
+    | {_SOURCES}|kaynak(?:lar|ça)?
+    """,
+    re.VERBOSE,
+)
+_LEAD_IN = re.compile(
+    r"\b(?:as[ ]follows|following|below|here(?:['’]s|[ ](?:is|are))|in[ ]summary|includes?|for[ ]example"
+    r"|şun[a-zıü]*|şöyle[a-zıi]*|aşağıda\w*|örneğin|özetle)\b"
+)
+_VERBS = _set(
+    """
+    is are was were be been being am has have had do does did can could may might must will would shall should takes take
+    took taken get gets got need needs needed require requires required pay pays paid apply applies applied expire
+    expires expired begin begins began give gives gave given allow allows allowed become becomes became costs lasts
+    starts ends opens closes includes include return's won't don't
+    """
+)
+_TURKISH_VERB = re.compile(
+    r"\w{2,}(?:[ae]bil[ıi]r|[ıiuü]yor|m[ae]z|m[ae]l[ıi]|[ae]c[ae]k|[dt][ıiuü]r|[ıiuü]l[ıiuü]r|[ıi]n[ıi]r|[ae]r|var)\Z"
+)
+_TAG = re.compile(r",\s*(?:right|correct|ok|okay|yes|no|eh|huh|tamam|doğru)\W*\Z")
+_TOLD = re.compile(
+    r"(?:did|do)[ ]you[ ]know\b|have[ ]you[ ]heard\b|.*\b(?:biliyor|duydunuz|duymuş)[ ]?(?:mu|muy|muydunuz|musunuz|mudunuz)"
+)
+_ENUMERATED = re.compile(r"[0-9]{1,2}(?:[.)]|(?:\.[0-9]{1,3}){1,4}[.)]?)[ \t]+")
+
+
+def says_number_or_no(text: str) -> bool:
+    """Say whether a text holds a number or a negation, and so more than politeness.
+
+    Example:
+        >>> says_number_or_no("ninety days"), says_number_or_no("refunds aren't given"), says_number_or_no("hi")
+        (True, True, False)
+    """
+    if any(map(str.isnumeric, text)) or any(found.certain for found in quantities(text)):
+        return True
+    return any(word in _NEGATIONS or word.endswith(("n't", "n’t")) for word in _words(text))
+
+
+def is_empty_talk(said: str) -> bool:
+    """Say whether all of a sentence is a greeting, a pleasantry or the mention of sources.
+
+    Example:
+        >>> is_empty_talk("I hope this helps!"), is_empty_talk("I hope this helps: refunds are free.")
+        (True, False)
+    """
+    plain = lower(" ".join(said.split())).strip(" .!:,;?")
+    if _ATTRIBUTION.fullmatch(plain) or _is_greeting(plain, said):
+        return True
+    if _POLITE_START.match(plain) is None:
+        return False
+    return all(word in _POLITE or word.startswith("sorular") for word in _words(plain))
+
+
+def is_lead_in(said: str) -> bool:
+    """Say whether a text that ends with a colon only announces what follows.
+
+    Example:
+        >>> is_lead_in("The rules are as follows:"), is_lead_in("Refunds are free:")
+        (True, False)
+    """
+    return _LEAD_IN.search(lower(said)) is not None or is_bare_heading(said)
+
+
+def is_bare_heading(said: str) -> bool:
+    """Say whether a heading only names its topic: one to four words, and no verb, number or negation.
+
+    Example:
+        >>> is_bare_heading("Return policy"), is_bare_heading("Refunds take 90 days")
+        (True, False)
+    """
+    text = _ENUMERATED.sub("", said, count=1) if _ENUMERATED.match(said) else said
+    words = _words(text)
+    verbs = any(word in _VERBS or _TURKISH_VERB.match(word) for word in words)
+    return len(words) <= _SHORT and not verbs and not says_number_or_no(text)
+
+
+def is_question(said: str) -> bool:
+    """Say whether a text that ends with a question mark asks and tells nothing.
+
+    Example:
+        >>> is_question("Would you like more?"), is_question("Did you know that refunds are free?")
+        (True, False)
+    """
+    plain = lower(" ".join(said.split()))
+    return not (says_number_or_no(plain) or _TOLD.match(plain) or _TAG.search(plain))
+
+
+def _words(text: str) -> list[str]:
+    return [lower(found[0]) for found in _WORD.finditer(text)]
+
+
+def _is_greeting(plain: str, said: str) -> bool:
+    """Say whether a text greets, with at most two names behind."""
+    greeting = _GREETING.match(plain)
+    if greeting is None:
+        return False
+    begun = len(_words(greeting[0]))
+    rest = [found[0] for found in _WORD.finditer(said)][begun:]
+    names = [word for word in rest if lower(word) not in _GREETED]
+    return len(rest) <= _SHORT and len(names) <= _MOST_NAMES and all(map(str.istitle, names))
