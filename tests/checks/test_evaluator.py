@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
+import subprocess
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,10 +14,12 @@ from llama_index.core.evaluation import BaseEvaluator, EvaluationResult, Faithfu
 from llama_index.core.prompts.mixin import PromptDictType
 
 from llama_index_grounded.checks.evaluator import EvaluatorCheck
+from llama_index_grounded.checks.loop import run_here
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.testing import ScriptedLLM
 from tests.checks.test_groundedness import TEXTS, context
-from tests.streaming.kinds import MODES, OK, ask
+from tests.ollama_server import OllamaServer
+from tests.streaming.kinds import MODES, OK, ask, client
 
 
 class Told(BaseEvaluator):
@@ -85,6 +90,55 @@ def test_an_evaluator_that_raises_is_skipped(mode: str) -> None:
     found, _ = ask(ScriptedLLM([OK]), mode, checks=[EvaluatorCheck(evaluator=Told(ValueError("secret")))])
     assert (found.checks[0].status, found.answerable) == ("skipped", True)
     assert "secret" not in found.model_dump_json()
+
+
+def test_one_evaluator_serves_many_queries_over_real_connections() -> None:
+    """An evaluator whose model keeps its connections open works query after query, in sync and in several loops."""
+    with OllamaServer("YES", keep_alive=True) as server:
+        llm: Any = client("ollama", server)
+        check = EvaluatorCheck(evaluator=FaithfulnessEvaluator(llm=llm))
+        for mode in ("sync", "sync", "sync", "async", "async", "astream", "sync"):
+            found, _ = ask(ScriptedLLM([OK]), mode, checks=[check])
+            assert (mode, found.checks[0].status, found.checks[0].detail) == (mode, "passed", "YES")
+        run_here(llm.async_client.close, 10)  # its connections belong to the loop in which they were opened
+
+
+def test_an_evaluator_runs_in_the_context_of_its_query() -> None:
+    """A context variable of the caller can be read in an evaluator, sync and async."""
+    tenant = contextvars.ContextVar("tenant", default="nobody")
+
+    class Reads(Told):
+        """Says whose query it is."""
+
+        async def aevaluate(self, *args: Any, **kwargs: Any) -> EvaluationResult:
+            """Read the variable."""
+            return EvaluationResult(passing=True, feedback=tenant.get())
+
+    tenant.set("007")
+    for mode in MODES:
+        check = EvaluatorCheck(evaluator=Reads(EvaluationResult()))
+        assert ask(ScriptedLLM([OK]), mode, checks=[check]).result.checks[0].detail == "007"
+
+
+def test_an_evaluator_that_never_returns_keeps_no_program_from_ending() -> None:
+    """It is left at the deadline, and the process ends though it still waits."""
+    code = (
+        "import asyncio\n"
+        "from llama_index.core.evaluation import BaseEvaluator\n"
+        "from llama_index_grounded.checks import EvaluatorCheck\n"
+        "from llama_index_grounded.testing import ScriptedLLM\n"
+        "from tests.streaming.kinds import OK, ask\n"
+        "class Never(BaseEvaluator):\n"
+        "    def _get_prompts(self): return {}\n"
+        "    def _update_prompts(self, prompts): pass\n"
+        "    async def aevaluate(self, *args, **kwargs):\n"
+        "        await asyncio.sleep(60)\n"
+        "check = EvaluatorCheck(evaluator=Never())\n"
+        "print(ask(ScriptedLLM([OK]), 'sync', checks=[check], timeout=4.0).result.checks[0].status)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "skipped"
 
 
 async def test_it_can_be_used_by_hand_inside_a_loop() -> None:

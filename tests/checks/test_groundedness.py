@@ -98,9 +98,9 @@ def test_a_failing_verdict_counts_though_others_are_missing() -> None:
 
 @pytest.mark.parametrize("answer", ["I hope this helps!", "[S1]", "# Answer"])
 def test_without_a_statement_nobody_is_asked(answer: str) -> None:
-    """Sentences that claim nothing are not judged; an answer of nothing else has nothing that could be wrong."""
+    """Sentences that claim nothing are not judged; where nothing was judged, nothing has passed."""
     found, judge = judged(said(), answer)
-    assert (found.status, found.detail, judge.prompts) == ("passed", "the answer claims nothing", [])
+    assert (found.status, found.detail, judge.prompts) == ("skipped", "the answer claims nothing", [])
 
 
 def test_what_does_not_fit_the_judge_is_skipped() -> None:
@@ -198,7 +198,18 @@ def test_the_default_model_is_looked_up_when_it_is_needed(monkeypatch: pytest.Mo
     assert GroundednessCheck().check(context()).status == "passed"
 
 
-def test_what_is_no_model_is_refused() -> None:
-    """A name in place of a model is an error at construction."""
+@pytest.mark.parametrize("options", [{"llm": "gemma3"}, {"timeout": 0}, {"timeout": float("nan")}])
+def test_impossible_options_are_refused(options: dict[str, Any]) -> None:
+    """A name in place of a model, or no time, is an error at construction."""
     with pytest.raises(ConfigurationError):
-        GroundednessCheck(llm="gemma3")  # type: ignore[arg-type]
+        GroundednessCheck(**options)
+
+
+def test_the_judge_sees_what_describes_a_source() -> None:
+    """Title, section and date of a source stand in its block, as the answering model saw them."""
+    judge = ScriptedLLM([said("supported")])
+    llm = ScriptedLLM([{"verdict": "answered", "sources": ["S1"], "answer": "21 days, as of March 2026 [S1]."}])
+    nodes = make_nodes(["Within 21 days."], metadata={"title": "Returns", "last_updated": "2026-03-01"})
+    CitingSynthesizer(llm, checks=[GroundednessCheck(llm=judge)]).synthesize(QUESTION, nodes)
+    assert 'title="Returns"' in judge.prompts[0]
+    assert 'updated="2026-03-01"' in judge.prompts[0]

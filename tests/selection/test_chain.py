@@ -14,13 +14,19 @@ from hypothesis import strategies as st
 from llama_index.core.schema import NodeWithScore
 from pydantic import ValidationError
 
-from llama_index_grounded import CitingSynthesizer
+from llama_index_grounded import AccessGuard, CitingSynthesizer
+from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.evidence import MetadataKeys
 from llama_index_grounded.selection import (
     AttentionReorder,
+    ConflictFlagger,
+    NearDuplicateFilter,
+    PassageMerger,
     ScopedDedup,
     ScoreGate,
+    SourceOrder,
     Stage,
+    SufficiencyGate,
     TokenBudget,
     default_postprocessors,
 )
@@ -136,3 +142,28 @@ def test_awkward_nodes_get_through_the_whole_chain() -> None:
         ("dropped", "repeated_chunk", "a"),
         ("dropped", "empty_text", "blank"),
     ]
+
+
+def test_every_stage_has_its_place() -> None:
+    """Guard, gate, passages, dedup, near-duplicates, budget with room for notes, sufficiency, conflicts, order."""
+    synthesizer = CitingSynthesizer(ScriptedLLM(replies=["text"]))
+    conflicts = ConflictFlagger(confirm=False)
+    chain = default_postprocessors(
+        order=SourceOrder(),
+        conflicts=conflicts,
+        sufficiency=SufficiencyGate(),
+        near_duplicates=NearDuplicateFilter(),
+        passages=PassageMerger(),
+        gate=ScoreGate(min_score=0.3),
+        guard=AccessGuard(require=["tenant"]),
+        synthesizer=synthesizer,
+    )
+    assert [type(stage).__name__ for stage in chain] == [
+        *("AccessGuard", "ScoreGate", "PassageMerger", "ScopedDedup", "NearDuplicateFilter", "TokenBudget"),
+        *("SufficiencyGate", "ConflictFlagger", "SourceOrder"),
+    ]
+    budget = chain[5]
+    assert isinstance(budget, TokenBudget)
+    assert budget.note_tokens == conflicts.note_tokens
+    with pytest.raises(ConfigurationError):
+        default_postprocessors(min_score=0.3, gate=ScoreGate(min_score=0.3))

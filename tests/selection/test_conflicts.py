@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from pydantic import ValidationError
 
 from llama_index_grounded import AttentionReorder, CitingSynthesizer, GroundedQueryEngine, TokenBudget
 from llama_index_grounded.errors import ConfigurationError
-from llama_index_grounded.selection import ConflictFlagger
+from llama_index_grounded.selection import ConflictFlagger, SufficiencyGate
 from llama_index_grounded.testing import ScriptedLLM, check_postprocessor, make_nodes
 from llama_index_grounded.tokens import TokenCounter
 from tests.streaming.kinds import MODES
@@ -64,10 +65,16 @@ def test_candidates_without_a_model() -> None:
 
 @pytest.mark.parametrize(
     "reply, reason",
-    [(said(True), "conflict"), (said(False), None), (said(), None), ("nonsense", "possible_conflict")],
+    [
+        (said(True), "conflict"),
+        (said(False), None),
+        (said(), "possible_conflict"),
+        ({"judgements": [{"number": 7, "difference": "", "contradict": True}]}, "possible_conflict"),
+        ("nonsense", "possible_conflict"),
+    ],
 )
 def test_one_call_confirms(reply: Any, reason: str | None) -> None:
-    """What the judge confirms is a conflict, what it denies is none, and a judge that fails leaves candidates."""
+    """What the judge confirms is a conflict, what it denies is none; what it leaves out stays a candidate."""
     judge = ScriptedLLM([reply])
     assert flagged(ConflictFlagger(llm=judge)) == ([(reason, "new", "old")] if reason else [])
     assert len(judge.prompts) == 1
@@ -122,6 +129,32 @@ def test_without_confirmation_no_model_is_asked(mode: str) -> None:
     assert [one.confirmed for one in found.conflicts] == [False]
     assert "may disagree" in llm.prompts[0]
     assert found.llm_calls == 1
+
+
+def test_of_two_judgements_the_one_that_contradicts_counts() -> None:
+    """A judge that says both of one pair has found something."""
+    both = said(False)
+    both["judgements"].append({"number": 1, "difference": "x", "contradict": True})
+    assert flagged(ConflictFlagger(llm=ScriptedLLM([both]))) == [("conflict", "new", "old")]
+
+
+def test_pairs_beyond_the_limit_are_counted() -> None:
+    """What was not looked at is named in a warning."""
+    texts = [f"Printed books can be returned within {days} days of delivery." for days in (7, 14, 21)]
+    nodes = make_nodes(texts, metadata=[{"document_id": str(place)} for place in range(3)])
+    trail = ConflictFlagger(confirm=False, max_pairs=1).select(nodes, QUESTION).nodes
+    found: Any = CitingSynthesizer(ScriptedLLM([ANSWER])).synthesize(QUESTION, trail)
+    assert len(found.grounded.conflicts) == 1
+    assert "2 further pairs" in found.grounded.warnings[0]
+
+
+@pytest.mark.parametrize("stage", [ConflictFlagger, SufficiencyGate])
+def test_a_judge_that_hangs_is_left(stage: Any) -> None:
+    """A model that takes longer than the stage's time does not hold up the query, whatever its client can do."""
+    started = time.monotonic()
+    judge = ScriptedLLM(["{}"], delay=6.0)
+    assert len(stage(llm=judge, timeout=0.3).select(NODES, QUESTION).nodes) == 3
+    assert time.monotonic() - started < 5
 
 
 def test_a_judge_that_fails_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from llama_index.core.evaluation import BaseEvaluator
 
+from llama_index_grounded.checks.loop import arun_here, run_here
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.schema import CheckResult
 from llama_index_grounded.synthesis.checking import OnFail
@@ -55,17 +54,17 @@ class EvaluatorCheck:
 
     def check(self, context: CheckContext) -> CheckResult:
         """Judge one answer."""
-        # Evaluators run a loop of their own, which a thread that already runs one can not.
-        with ThreadPoolExecutor(max_workers=1) as pool:
-            return pool.submit(asyncio.run, self.acheck(context)).result()
+        return self._result(run_here(lambda: self._evaluate(context), context.seconds))
 
     async def acheck(self, context: CheckContext) -> CheckResult:
         """Judge one answer."""
+        return self._result(await arun_here(lambda: self._evaluate(context)))
+
+    async def _evaluate(self, context: CheckContext) -> EvaluationResult:
         sources = context.cited_sources if self.contexts == "cited" else tuple(context.sources.values())
-        found = await self.evaluator.aevaluate(
+        return await self.evaluator.aevaluate(
             query=context.question, response=context.answer, contexts=[source.text for source in sources]
         )
-        return self._result(found)
 
     def _result(self, found: EvaluationResult) -> CheckResult:
         said: dict[str, Any] = {"name": self.name, "detail": found.feedback or found.invalid_reason or ""}

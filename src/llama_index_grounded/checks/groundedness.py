@@ -5,6 +5,7 @@ A judge is a model and can be wrong both ways; measure yours before you let it r
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -19,6 +20,7 @@ from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.llm.ask import Asked, aask, ask, too_long
 from llama_index_grounded.rendering import clean, escape
 from llama_index_grounded.schema import CheckResult, ClaimVerdict, Span
+from llama_index_grounded.selection.judging import judge_block
 from llama_index_grounded.synthesis.checking import OnFail
 
 if TYPE_CHECKING:
@@ -40,7 +42,7 @@ _MOST_STATEMENTS = 64
 _TOKENS_PER_STATEMENT = 96
 
 
-class Judgement(BaseModel):
+class StatementJudgement(BaseModel):
     """What the judge says of one statement; the reason first, since it should come first."""
 
     model_config = ConfigDict(extra="forbid")
@@ -55,7 +57,7 @@ class Judgements(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    judgements: list[Judgement]
+    judgements: list[StatementJudgement]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,7 @@ class GroundednessCheck:
     Args:
         llm: The judge; by default ``Settings.llm``. Better another model than the one that answers.
         on_fail: What becomes of an answer that fails.
+        timeout: Seconds to wait for the judge, within the time of the query.
 
     Example:
         >>> from llama_index_grounded.testing import ScriptedLLM
@@ -86,9 +89,12 @@ class GroundednessCheck:
 
     llm: LLM | None = None
     on_fail: OnFail = "flag"
+    timeout: float = 60.0
 
     def __post_init__(self) -> None:
-        """Refuse what is no model."""
+        """Refuse what is no model and no time."""
+        if not 0 < self.timeout < math.inf:
+            raise ConfigurationError(f"timeout must be a positive number of seconds, not {self.timeout!r}")
         if not isinstance(self.llm, (LLM, type(None))):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ConfigurationError(f"llm must be an LLM of LlamaIndex, not {type(self.llm).__name__}")
 
@@ -99,30 +105,33 @@ class GroundednessCheck:
 
     def check(self, context: CheckContext) -> CheckResult:
         """Judge one answer."""
-        statements, judge = _statements(context), self._judge
-        messages = _messages(context, statements)
-        if why := _can_not(judge, statements, messages):
-            return self._without_call(why, statements)
+        statements, messages, why = self._plan(context)
+        if why:
+            return CheckResult(name=self.name, status="skipped", detail=why)
         limit = _output_limit(statements)
-        asked = ask(judge, messages, Judgements, seconds=context.seconds, num_output=limit)
+        asked = ask(self._judge, messages, Judgements, seconds=self._seconds(context), num_output=limit)
         return self._result(asked, statements)
 
     async def acheck(self, context: CheckContext) -> CheckResult:
         """Judge one answer; see `check`."""
-        statements, judge = _statements(context), self._judge
-        messages = _messages(context, statements)
-        if why := _can_not(judge, statements, messages):
-            return self._without_call(why, statements)
+        statements, messages, why = self._plan(context)
+        if why:
+            return CheckResult(name=self.name, status="skipped", detail=why)
         limit = _output_limit(statements)
-        asked = await aask(judge, messages, Judgements, seconds=context.seconds, num_output=limit)
+        asked = await aask(self._judge, messages, Judgements, seconds=self._seconds(context), num_output=limit)
         return self._result(asked, statements)
+
+    def _plan(self, context: CheckContext) -> tuple[list[_Statement], list[ChatMessage], str]:
+        statements = _statements(context)
+        messages = _messages(context, statements)
+        return statements, messages, _can_not(self._judge, statements, messages)
+
+    def _seconds(self, context: CheckContext) -> float:
+        return self.timeout if context.seconds is None else min(self.timeout, context.seconds)
 
     @property
     def _judge(self) -> LLM:
         return Settings.llm if self.llm is None else self.llm
-
-    def _without_call(self, why: str, statements: Sequence[_Statement]) -> CheckResult:
-        return CheckResult(name=self.name, status="skipped" if statements else "passed", detail=why)
 
     def _result(self, asked: Asked[Judgements], statements: Sequence[_Statement]) -> CheckResult:
         verdicts = _verdicts(asked.value, statements)
@@ -154,14 +163,10 @@ def _statements(context: CheckContext) -> list[_Statement]:
 
 def _messages(context: CheckContext, statements: Sequence[_Statement]) -> list[ChatMessage]:
     named = {key for statement in statements for key in statement.keys}
-    sources = [
-        f'<source id="{key}">\n{escape(clean(source.text))}\n</source>'
-        for key, source in context.sources.items()
-        if key in named
-    ]
+    sources = [judge_block(key, source.text, source.shown) for key, source in context.sources.items() if key in named]
     asked = [_asked(number, statement) for number, statement in enumerate(statements, start=1)]
     question = f"The question was: {escape(clean(context.question))}"
-    text = "\n".join([*sources, "", question, "", *asked, "", "Judge each statement by the sources that it names."])
+    text = "\n".join(["".join(sources), question, "", *asked, "", "Judge each statement by the sources that it names."])
     return [ChatMessage(role=MessageRole.SYSTEM, content=_SYSTEM), ChatMessage(role=MessageRole.USER, content=text)]
 
 
@@ -186,7 +191,7 @@ def _output_limit(statements: Sequence[_Statement]) -> int:
 def _verdicts(found: Judgements | None, statements: Sequence[_Statement]) -> list[ClaimVerdict]:
     """Pair judgements with statements; of several about one statement the worst counts."""
     rank = {"contradicted": 0, "not_found": 1, "supported": 2}
-    by_number: dict[int, Judgement] = {}
+    by_number: dict[int, StatementJudgement] = {}
     for one in found.judgements if found else ():
         before = by_number.get(one.number)
         if before is None or rank[one.verdict] < rank[before.verdict]:

@@ -5,8 +5,10 @@ For judges: gates, conflicts, groundedness. There is one call, no retry; nothing
 
 from __future__ import annotations
 
+import contextvars
 import json
 import logging
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -17,7 +19,7 @@ from pydantic import BaseModel
 from llama_index_grounded.llm.call import AsyncModelStream, Call, Deadline, Fault, ModelStream
 from llama_index_grounded.llm.providers import structured_by, window_of
 from llama_index_grounded.llm.structured import InvalidReplyError, read_reply, schema_of
-from llama_index_grounded.schema import Usage
+from llama_index_grounded.schema import RefusalReason, Usage
 from llama_index_grounded.tokens import TokenCounter
 
 if TYPE_CHECKING:
@@ -31,6 +33,8 @@ Model = TypeVar("Model", bound=BaseModel)
 
 _logger = logging.getLogger(__name__)
 _MOST_OUTPUT = 1024
+_GRACE = 0.1
+"""Seconds in which a client that keeps to its time can still say so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,13 +66,33 @@ def ask(
         seconds: How long to wait; None for no deadline.
         num_output: Most tokens of the reply.
     """
-    stream = ModelStream(llm, _call(llm, messages, output_cls, num_output), Deadline(seconds))
+    call = _call(llm, messages, output_cls, num_output)
+    if seconds is None:
+        return _asked(_listen(llm, call, None), output_cls)
+    # In a thread that is left behind: not every client can be told how long it may take.
+    found: list[Reply | Fault] = []
+    here = contextvars.copy_context()
+    listening = threading.Thread(
+        target=lambda: found.append(here.run(_listen, llm, call, seconds)), name="judge", daemon=True
+    )
+    listening.start()
+    listening.join(seconds + _GRACE)
+    return _asked(found[0] if found else _late(), output_cls)
+
+
+def _listen(llm: LLM, call: Call, seconds: float | None) -> Reply | Fault:
+    stream = ModelStream(llm, call, Deadline(seconds))
     try:
         while isinstance(step := stream.next(), str):
             pass
     finally:
         stream.close()
-    return _asked(step, output_cls)
+    return step
+
+
+def _late() -> Fault:
+    error = TimeoutError("the judge did not answer in its time")
+    return Fault(reason=RefusalReason.deadline_exceeded, error=error, detail=str(error))
 
 
 async def aask(

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from llama_index_grounded.selection.conflicts import ConflictFlagger
     from llama_index_grounded.selection.dedup import ScopedDedup
     from llama_index_grounded.selection.gate import ScoreGate
+    from llama_index_grounded.selection.near_duplicates import NearDuplicateFilter
     from llama_index_grounded.selection.order import AttentionReorder
+    from llama_index_grounded.selection.passages import PassageMerger
     from llama_index_grounded.selection.signals import MetadataScore, RecordScore, VectorSimilarity
     from llama_index_grounded.selection.source_order import SourceOrder
     from llama_index_grounded.selection.stage import Outcome, Selection, Stage
@@ -27,7 +29,9 @@ __all__ = [
     "EvidenceGate",
     "MetadataKeys",
     "MetadataScore",
+    "NearDuplicateFilter",
     "Outcome",
+    "PassageMerger",
     "RecordScore",
     "ScopedDedup",
     "ScoreGate",
@@ -50,7 +54,9 @@ __getattr__, __dir__ = lazy(
         "conflicts": "ConflictFlagger",
         "dedup": "ScopedDedup",
         "gate": "ScoreGate",
+        "near_duplicates": "NearDuplicateFilter",
         "order": "AttentionReorder",
+        "passages": "PassageMerger",
         "signals": "MetadataScore RecordScore VectorSimilarity",
         "source_order": "SourceOrder",
         "stage": "Outcome Selection Stage",

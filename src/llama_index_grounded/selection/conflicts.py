@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_serializer, field_valid
 
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.evidence import identity, included_text
-from llama_index_grounded.llm.ask import Asked, ask, too_long
+from llama_index_grounded.llm.ask import ask, too_long
 from llama_index_grounded.rendering import clean, escape
 from llama_index_grounded.schema import Decision
 from llama_index_grounded.selection.carrier import Evidence, Finding, Notes, slot_of
@@ -101,43 +101,50 @@ class ConflictFlagger(Stage):
         """Filter pairs, ask once about all of them, and return every node."""
         if query is None:
             raise ConfigurationError("ConflictFlagger needs the query: pass query_bundle")
-        pairs = disagreements(
+        found = disagreements(
             [included_text(scored.node) for scored in nodes],
             [identity(scored.node)[:3] for scored in nodes],
             query.query_str,
-        )[: self.max_pairs]
+        )
+        pairs, left = found[: self.max_pairs], len(found) - self.max_pairs
+        notes = Notes(warnings=(f"{self.class_name()} did not look at {left} further pairs",)) if left > 0 else Notes()
         if not pairs:
             return Outcome(nodes)
         if not self.confirm:
-            return self._outcome(nodes, [(pair, pair.detail) for pair in pairs], Notes(), confirmed=False)
+            return self._outcome(nodes, [(pair, pair.detail, False) for pair in pairs], notes)
         messages = _messages(nodes, pairs, query.query_str)
         judge, limit = judge_of(self.llm), _TOKENS_PER_PAIR * (len(pairs) + 1)
         why = too_long(judge, messages, limit)
         if why:
-            return self._unconfirmed(nodes, pairs, Notes(), why)
+            return self._unconfirmed(nodes, pairs, notes, why)
         asked = ask(judge, messages, PairJudgements, seconds=self.timeout, num_output=limit)
-        notes = Notes(calls=asked.calls, usage=asked.usage)
+        notes += Notes(calls=asked.calls, usage=asked.usage)
         if asked.value is None:
             return self._unconfirmed(nodes, pairs, notes, asked.why)
-        return self._outcome(nodes, _confirmed(asked, pairs), notes, confirmed=True)
+        judged, missing = _judged(asked.value, pairs)
+        if missing:
+            notes += self._warned(f"the judge left out {missing} of {len(pairs)} pairs")
+        return self._outcome(nodes, judged, notes)
 
     def _unconfirmed(self, nodes: Evidence, pairs: Sequence[Disagreement], notes: Notes, why: str) -> Outcome:
-        notes += Notes(warnings=(f"ConflictFlagger could not confirm what it found: {why}",))
-        return self._outcome(nodes, [(pair, pair.detail) for pair in pairs], notes, confirmed=False)
+        return self._outcome(nodes, [(pair, pair.detail, False) for pair in pairs], notes + self._warned(why))
 
-    def _outcome(
-        self, nodes: Evidence, found: Sequence[tuple[Disagreement, str]], notes: Notes, *, confirmed: bool
-    ) -> Outcome:
+    def _warned(self, why: str) -> Notes:
+        return Notes(warnings=(f"{self.class_name()} could not confirm what it found: {why}",))
+
+    def _outcome(self, nodes: Evidence, found: Sequence[tuple[Disagreement, str, bool]], notes: Notes) -> Outcome:
         findings = tuple(
             Finding(
                 slots=(slot_of(nodes[pair.first]), slot_of(nodes[pair.second])),
                 detail=_short(detail),
                 confirmed=confirmed,
             )
-            for pair, detail in found
+            for pair, detail, confirmed in found
         )
-        reason = "conflict" if confirmed else "possible_conflict"
-        decisions = [self._flag(nodes[pair.first], nodes[pair.second], reason, pair) for pair, _ in found]
+        decisions = [
+            self._flag(nodes[pair.first], nodes[pair.second], "conflict" if confirmed else "possible_conflict", pair)
+            for pair, _, confirmed in found
+        ]
         return Outcome(nodes, decisions, notes=notes + Notes(findings=findings))
 
     def _flag(self, one: NodeWithScore, other: NodeWithScore, reason: str, pair: Disagreement) -> Decision:
@@ -153,10 +160,20 @@ def _messages(nodes: Sequence[NodeWithScore], pairs: Sequence[Disagreement], que
     return judge_prompt(_SYSTEM, f"{sources}\nThe question: {escape(clean(question))}\n\n{asked}")
 
 
-def _confirmed(asked: Asked[PairJudgements], pairs: Sequence[Disagreement]) -> list[tuple[Disagreement, str]]:
-    said = {one.number: one for one in reversed(asked.value.judgements if asked.value else ())}
-    numbered = [(pair, said.get(number)) for number, pair in enumerate(pairs, start=1)]
-    return [(pair, one.difference or pair.detail) for pair, one in numbered if one is not None and one.contradict]
+def _judged(said: PairJudgements, pairs: Sequence[Disagreement]) -> tuple[list[tuple[Disagreement, str, bool]], int]:
+    """Keep what is contradicted, and unconfirmed what was left out; of several judgements the one that contradicts."""
+    by_number: dict[int, PairJudgement] = {}
+    for one in said.judgements:
+        if one.contradict or one.number not in by_number:
+            by_number[one.number] = one
+    found: list[tuple[Disagreement, str, bool]] = []
+    for number, pair in enumerate(pairs, start=1):
+        judged = by_number.get(number)
+        if judged is None:
+            found.append((pair, pair.detail, False))
+        elif judged.contradict:
+            found.append((pair, judged.difference or pair.detail, True))
+    return found, sum(number not in by_number for number in range(1, len(pairs) + 1))
 
 
 def _short(detail: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
 from llama_index.core import Settings
@@ -12,12 +12,13 @@ from llama_index.core.schema import NodeWithScore
 from pydantic import Field
 
 from llama_index_grounded.errors import ConfigurationError
-from llama_index_grounded.evidence import field_for_llm, included_text
+from llama_index_grounded.evidence import FieldName, field_for_llm, included_text
 from llama_index_grounded.rendering import clean, escape
 from llama_index_grounded.rendering.escaping import escape_attribute
 
-__all__ = ["Seconds", "checked_model", "judge_of", "judge_prompt", "sources_for"]
+__all__ = ["Seconds", "checked_model", "judge_block", "judge_of", "judge_prompt", "sources_for"]
 
+_FIELDS: tuple[FieldName, ...] = ("title", "section", "heading", "page", "updated")
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
@@ -41,10 +42,14 @@ def sources_for(named: Iterable[tuple[str, NodeWithScore]]) -> str:
 
 
 def _block(name: str, scored: NodeWithScore) -> str:
-    node = scored.node
-    fields = {"title": field_for_llm(node, "title"), "updated": field_for_llm(node, "updated")}
-    shown = "".join(f' {field}="{escape_attribute(value)}"' for field, value in fields.items() if value)
-    return f'<source id="{name}"{shown}>\n{escape(clean(included_text(node)))}\n</source>\n'
+    fields = {field: field_for_llm(scored.node, field) for field in _FIELDS}
+    return judge_block(name, included_text(scored.node), {name: value for name, value in fields.items() if value})
+
+
+def judge_block(name: str, text: str, fields: Mapping[str, str]) -> str:
+    """Show one source to a judge with what describes it; neither can leave its place."""
+    shown = "".join(f' {field}="{escape_attribute(value)}"' for field, value in fields.items())
+    return f'<source id="{name}"{shown}>\n{escape(clean(text))}\n</source>\n'
 
 
 def judge_prompt(system: str, user: str) -> list[ChatMessage]:
