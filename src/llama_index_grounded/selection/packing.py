@@ -10,9 +10,8 @@ from typing import Literal
 
 from llama_index.core.schema import NodeWithScore
 
-from llama_index_grounded.evidence import included_text
-from llama_index_grounded.rendering import Renderer, clean
-from llama_index_grounded.rendering.renderer import size_of
+from llama_index_grounded.rendering import Renderer
+from llama_index_grounded.rendering.renderer import shown_text, size_of
 from llama_index_grounded.selection.allowance import Allowance
 from llama_index_grounded.selection.carrier import rank_of, slot_of
 from llama_index_grounded.selection.remover import Ledger
@@ -137,7 +136,7 @@ class Packer:
 
     def _judge(self, scored: NodeWithScore, place: int, used: int, *, stopped: bool) -> tuple[Rejection | None, int]:
         """Return what speaks against a node, and its size in plain tokens."""
-        if not clean(included_text(scored.node)).strip():
+        if not shown_text(self.renderer, scored.node).strip():
             return Rejection(scored=scored, reason="empty_text"), 0
         if self.top_n is not None and place >= self.top_n:
             return Rejection(scored=scored, reason="top_n", value=place, limit=self.top_n, final=True), 0

@@ -14,8 +14,8 @@ from llama_index.core.base.llms.types import ChatMessage
 from llama_index_grounded.evidence import identity, included_text, mark_of, strip, with_text
 from llama_index_grounded.llm.providers import Kind
 from llama_index_grounded.llm.structured import bounded
-from llama_index_grounded.rendering import Removed, clean
-from llama_index_grounded.rendering.renderer import key_at, size_of
+from llama_index_grounded.rendering import Removed, Renderer
+from llama_index_grounded.rendering.renderer import key_at, shown_text, size_of
 from llama_index_grounded.schema import Action, Conflict, Decision, Refusal, RefusalReason, SourceRef, Usage
 from llama_index_grounded.selection.carrier import slot_of
 from llama_index_grounded.selection.trail import FOREIGN
@@ -69,6 +69,7 @@ def make_plan(
     evidence: Evidence,
     prompt: Callable[[], PromptParts],
     *,
+    renderer: Renderer,
     window: Callable[[], int],
     num_output: int,
     url_for: UrlFor | None,
@@ -80,24 +81,25 @@ def make_plan(
     ``in_steps`` passes its own sub-answers as nodes; they are marked as synthetic.
     """
     sizes = dict(evidence.trail.sizes)
-    nodes, decisions = _readable(evidence)
+    texts = {slot_of(scored): shown_text(renderer, scored.node) for scored in evidence}
+    nodes, decisions = _readable(evidence, texts)
     if not nodes:
         return _empty((*evidence.trail.decisions, *decisions), evidence.trail)
     parts = prompt()
     allowance = window() - num_output
     framing = parts.frame(query, sizes)
     frame = sum(framing.values())
-    noted = parts.count(conflict_notes(_conflicts(nodes, evidence.trail)), sizes)
+    noted = parts.count(_notes(_conflicts(nodes, evidence.trail), renderer), sizes)
     nodes, unfit = _fit(nodes, parts, frame + noted, allowance, sizes)
-    rendering = parts.renderer.render(nodes)
+    rendering = renderer.render(nodes)
     conflicts = _conflicts(nodes, evidence.trail)
-    notes = parts.renderer.escape(conflict_notes(conflicts))
+    notes = _notes(conflicts, renderer)
     noted = parts.count(notes, sizes)
     frame += noted
-    counts = [size_of(scored, place, parts.renderer, parts.counter, sizes) for place, scored in enumerate(nodes)]
+    counts = [size_of(scored, place, renderer, parts.counter, sizes) for place, scored in enumerate(nodes)]
     total = parts.counter.estimate(frame + sum(counts))
     plan = Plan(
-        nodes=[_as_shown(scored) for scored in nodes],
+        nodes=[_as_shown(scored, texts[slot_of(scored)]) for scored in nodes],
         sources=tuple(
             with_url(source, url_for).model_copy(
                 update={"tokens": size, "synthetic": in_steps and _has_no_origin(scored)}
@@ -133,6 +135,11 @@ def _conflicts(nodes: Sequence[NodeWithScore], trail: Trail) -> tuple[Conflict, 
     )
 
 
+def _notes(conflicts: Sequence[Conflict], renderer: Renderer) -> str:
+    """Write what is told about sources that disagree, as it is sent: its details are words of documents."""
+    return renderer.escape(conflict_notes(conflicts))
+
+
 def _empty(decisions: tuple[Decision, ...], trail: Trail) -> Plan:
     return Plan(
         nodes=(),
@@ -151,11 +158,10 @@ def _empty(decisions: tuple[Decision, ...], trail: Trail) -> Plan:
     )
 
 
-def _readable(evidence: Evidence) -> tuple[list[NodeWithScore], list[Decision]]:
-    """Leave out nodes without text: an image, or nothing but white space and invisible characters."""
-    blank = [scored for scored in evidence if not clean(included_text(scored.node)).strip()]
-    dropped = [_decision(scored, "empty_text") for scored in blank]
-    return [scored for scored in evidence if scored not in blank] if blank else list(evidence), dropped
+def _readable(evidence: Evidence, texts: Mapping[int, str]) -> tuple[list[NodeWithScore], list[Decision]]:
+    """Leave out nodes that show no text: an image, or nothing but white space and invisible characters."""
+    dropped = [_decision(scored, "empty_text") for scored in evidence if not texts[slot_of(scored)].strip()]
+    return [scored for scored in evidence if texts[slot_of(scored)].strip()], dropped
 
 
 def _fit(
@@ -184,10 +190,8 @@ def _has_no_origin(scored: NodeWithScore) -> bool:
     return scored.score is None and not node.metadata and not node.relationships
 
 
-def _as_shown(scored: NodeWithScore) -> NodeWithScore:
-    text = included_text(scored.node)
-    shown = clean(text)
-    return scored if shown == text else with_text(scored, shown)
+def _as_shown(scored: NodeWithScore, shown: str) -> NodeWithScore:
+    return scored if shown == included_text(scored.node) else with_text(scored, shown)
 
 
 def _cleaned(removed: Sequence[Removed], nodes: Sequence[NodeWithScore]) -> list[Decision]:

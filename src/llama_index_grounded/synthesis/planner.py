@@ -105,6 +105,7 @@ class PlanningSynthesizer(LateSynthesizer):
             bundle,
             evidence,
             self._parts,
+            renderer=self.renderer,
             window=self.context_window,
             num_output=self._options.num_output,
             url_for=self._options.url_for,
