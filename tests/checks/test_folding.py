@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llama_index_grounded.checks.folding import agree, fold, joined
+from llama_index_grounded.checks.cuts import joined
+from llama_index_grounded.checks.folding import agree, fold
 from tests.hostile import texts
 
 INVISIBLE = "\u00ad\u200b\ufeff\u200e\u200f\u202e\u2060"

@@ -18,10 +18,10 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import takewhile
+from itertools import accumulate, takewhile
 from types import MappingProxyType
 
-__all__ = ["Folded", "Wrap", "agree", "fold", "joined"]
+__all__ = ["Folded", "Wrap", "agree", "fold", "in_word"]
 
 Wrap = tuple[str, str]
 """The two halves of a word around a hyphen at a line's end."""
@@ -43,16 +43,21 @@ _ANY = rf"[\s{_INVISIBLE}]"
 _GAP = re.compile(
     rf"(?P<gap>[-\s{_INVISIBLE}](?:(?<=[^- ]){_ANY}*|(?<= ){_ANY}+|(?<=-)(?:{_ANY}{{2,}}|[^\S ]|[{_INVISIBLE}])))"
 )
-# White space beside Han and kana is a matter of setting: lines break anywhere, "30 天" is "30天".
-_HAN = "\u3001-\u3011\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_HAS_HAN = re.compile(f"[{_HAN}]")
-_LOOSE = rf"(?P<loose>(?<=[{_HAN}]){_ANY}+|{_ANY}+(?=[{_HAN}]))"
-_FULL_STOPS = frozenset("，．；：！？（）％")
-_SPACES = re.compile(r"\s+")
-# Han, kana, and Thai to Myanmar: words are written without a space between them.
-_UNSPACED = re.compile(rf"[{_HAN}\u0e00-\u109f\u1780-\u17ff]")
+# White space beside Han and kana is a matter of setting: lines break anywhere, "30 天" is "30天", quote marks apart.
+_HAN = "\u3001-\u300b\u3010\u3011\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_IS_HAN = re.compile(f"[{_HAN}]")
+_LOOSE = re.compile(rf"{_ANY}(?:(?<=[{_HAN}]{_ANY}){_ANY}*|(?<!{_ANY}{_ANY}){_ANY}*(?=[{_HAN}]))")
+_LINES = r"\n\r\x0b\x0c\x85\u2028\u2029"
+_LINE_END = re.compile(f"[{_LINES}]")
+# Full-width punctuation takes no space at a line's end, so none is there to fold.
+_STOPS = "，．；：！？（）％"
+_AT_STOP = re.compile(
+    rf"\s(?:(?<=[{_STOPS}][{_LINES}])\s*|(?<=[{_STOPS}]\s)[^\S{_LINES}]*[{_LINES}]\s*"
+    rf"|(?<!\s\s)(?:(?<=[{_LINES}])|[^\S{_LINES}]*[{_LINES}])\s*(?=[{_STOPS}]))"
+)
+# Where a text may be taken apart: nothing joins an ASCII letter or an ideograph to what stands in front of it.
+_BLOCK = re.compile(r"(?s:.{400}.*?)(?=[!-~]|(?<=[\u4e00-\u9fff])[\u4e00-\u9fff]|\Z)|(?s:.+)")
 _SIGNS = {"…": "...", "≤": "<=", "≥": ">="}
-_LINE_END = re.compile(r"[\n\r\x0b\x0c\x85\u2028\u2029]")
 _HALF = 20
 _SHORT = 8
 # Tags of the Unicode database for the same letter or digit in another shape; <super>, <sub>, <circle>, <fraction> and
@@ -74,6 +79,7 @@ class Folded:
     _at: list[int] = field(default_factory=list[int], repr=False)
     _start: list[int] = field(default_factory=list[int], repr=False)
     _end: list[int] = field(default_factory=list[int], repr=False)
+    _composed: _Composed | None = field(default=None, repr=False)
 
     def came_from(self, index: int) -> tuple[int, int]:
         """Return start and end of the original characters that became one folded character.
@@ -84,10 +90,13 @@ class Folded:
             ('office', (1, 2))
         """
         run = bisect_right(self._at, index) - 1
-        if self._end[run] >= 0:
-            return self._start[run], self._end[run]
-        start = self._start[run] + index - self._at[run]
-        return start, start + 1
+        start, end = self._start[run], self._end[run]
+        if end < 0:
+            start += index - self._at[run]
+            end = start + 1
+        if self._composed is None:
+            return start, end
+        return self._composed.came_from(start)[0], self._composed.came_from(end - 1)[1]
 
     def span(self, first: int, last: int) -> tuple[int, int]:
         """Return start and end in the original of the folded characters from ``first`` up to, not with, ``last``."""
@@ -109,7 +118,7 @@ def fold(text: str, wraps: Mapping[Wrap, str] = _AS_WRITTEN) -> Folded:
         >>> fold("“21\u00a0days”\u2014not …").text
         '"21 days"-not ...'
     """
-    plain, pattern = _prepared(text)
+    plain, pattern, composed = _prepared(text)
     pieces, at, start, end = list[str](), list[int](), list[int](), list[int]()
     broken, done, length = set[Wrap](), 0, 0
     for found in pattern.finditer(plain):
@@ -137,7 +146,7 @@ def fold(text: str, wraps: Mapping[Wrap, str] = _AS_WRITTEN) -> Folded:
     at.append(length)
     start.append(done)
     end.append(-1)
-    return Folded(text, "".join(pieces), frozenset(broken), at, start, end)
+    return Folded(text, "".join(pieces), frozenset(broken), at, start, end, composed)
 
 
 def agree(one: Folded, other: Folded) -> tuple[Folded, Folded]:
@@ -159,67 +168,84 @@ def _shown(broken: Folded, other: Folded) -> Iterator[tuple[Wrap, str]]:
                 yield (left, right), between
 
 
-def joined(before: str, after: str) -> bool:
-    """Say whether two neighbours belong to one word, number or grapheme.
-
-    Example:
-        >>> joined("2", "1"), joined("退", "货"), joined("e", "\u0301")
-        (True, False, True)
-    """
-    if before.isascii() and after.isascii():
-        return (before.isalnum() or before == "_") and (after.isalnum() or after == "_")
-    if after == "\u200d" or before == "\u200d" or unicodedata.category(after)[0] == "M":
-        return True
-    if "\U0001f3fb" <= after <= "\U0001f3ff" or all("\U0001f1e6" <= char <= "\U0001f1ff" for char in (before, after)):
-        return True
-    if not (_in_word(before) and _in_word(after)):
-        return False
-    return (before.isnumeric() and after.isnumeric()) or not (_UNSPACED.match(before) or _UNSPACED.match(after))
-
-
-def _in_word(char: str) -> bool:
+def in_word(char: str) -> bool:
+    """Say whether a character can be part of a word: a letter, digit, low line, mark or ZWNJ."""
     return char.isalnum() or char in "_\u200c" or unicodedata.category(char)[0] == "M"
 
 
-def _prepared(text: str) -> tuple[str, re.Pattern[str]]:
-    """Replace what is one to one, and choose the pattern that finds the rest."""
+class _Composed:
+    """A text in NFC, without the white space that Han and kana do not need; where it came from is found when asked.
+
+    Whole texts are composed in blocks, which is quick; the places of the characters are worked out block by block.
+    """
+
+    def __init__(self, text: str, *, han: bool) -> None:
+        self._han = han
+        self._blocks = _BLOCK.findall(text)
+        composed = [self._compose(block) for block in self._blocks]
+        self.text = "".join(composed)
+        self._at = [0, *accumulate(map(len, composed))]
+        self._from = [0, *accumulate(map(len, self._blocks))]
+        self._places: dict[int, list[tuple[int, int]]] = {}
+
+    def came_from(self, index: int) -> tuple[int, int]:
+        """Return start and end of the original characters that became one."""
+        block = bisect_right(self._at, index) - 1
+        if block not in self._places:
+            self._places[block] = self._placed(self._blocks[block])
+        start, end = self._places[block][index - self._at[block]]
+        return self._from[block] + start, self._from[block] + end
+
+    def _compose(self, block: str) -> str:
+        block = unicodedata.normalize("NFC", block)
+        return _LOOSE.sub("", _AT_STOP.sub("", block)) if self._han else block
+
+    def _placed(self, block: str) -> list[tuple[int, int]]:
+        places, new, start = list[tuple[int, int]](), list[str](), 0
+        while start < len(block):
+            end = start + 1
+            while end < len(block) and _extends(block[end]):
+                end += 1
+            cluster = block[start:end]
+            composed = unicodedata.normalize("NFC", cluster)
+            kept = composed == cluster
+            places += [(start + at, start + at + 1) if kept else (start, end) for at in range(len(composed))]
+            new.append(composed)
+            start = end
+        text = "".join(new)
+        for pattern in (_AT_STOP, _LOOSE) if self._han else ():
+            for found in reversed(list(pattern.finditer(text))):
+                del places[found.start() : found.end()]
+            text = pattern.sub("", text)
+        return places
+
+
+def _prepared(text: str) -> tuple[str, re.Pattern[str], _Composed | None]:
+    """Compose, replace what is one to one, and choose the pattern that finds the rest."""
     if text.isascii():
-        return text, _GAP
+        return text, _GAP, None
     alphabet = set(text)
-    han = _HAS_HAN.search(text) is not None
-    if han and not alphabet.isdisjoint(_FULL_STOPS):
-        text = _SPACES.sub(_within_line, text)
+    han = any(map(_IS_HAN.match, alphabet))
+    composed = _Composed(text, han=han) if han or not unicodedata.is_normalized("NFC", text) else None
+    if composed is not None:
+        text = composed.text
+        alphabet = set(text)
     for char in alphabet & _ONE_TO_ONE.keys():
         text = text.replace(char, _ONE_TO_ONE[char])
     others = [char for char in alphabet - _ONE_TO_ONE.keys() if char > "\x7f" and not char.isspace()]
     shapes = "".join(sorted(char for char in others if _shape(char) != char))
-    composed = unicodedata.is_normalized("NFC", text)
-    if composed and not shapes:
-        return text, _pattern("", "", composed=True, han=True) if han else _GAP
-    return text, _pattern(shapes, "".join(sorted(filter(_extends, others))), composed=composed, han=han)
-
-
-def _within_line(found: re.Match[str]) -> str:
-    """Make a line's end beside full-width punctuation invisible: that takes no space, so none is there to fold."""
-    text, start, end = found.string, found.start(), found.end()
-    beside = text[max(0, start - 1) : start] + text[end : end + 1]
-    free = _LINE_END.search(found[0]) and not _FULL_STOPS.isdisjoint(beside)
-    return "\u200b" * len(found[0]) if free else found[0]
+    marks = "".join(sorted(filter(_extends, others))) if shapes else ""
+    return text, _pattern(shapes, marks) if shapes else _GAP, composed
 
 
 @lru_cache(maxsize=64)
-def _pattern(shapes: str, marks: str, *, composed: bool, han: bool) -> re.Pattern[str]:
-    """Find clusters too: a character of another shape with its marks and, in a text that is not in NFC, any other."""
-    tail = f"[{re.escape(marks)}]" if marks else ""
-    clusters = [f"[{re.escape(shapes)}]{tail and tail + '*'}"] if shapes else []
-    clusters += [f"(?s:.){tail}+"] if marks and not composed else []
-    return re.compile("|".join([*([_LOOSE] if han else []), _GAP.pattern, *clusters]))
+def _pattern(shapes: str, marks: str) -> re.Pattern[str]:
+    """Find characters of another shape too, with their marks."""
+    return re.compile(f"{_GAP.pattern}|[{re.escape(shapes)}]{marks and f'[{re.escape(marks)}]*'}")
 
 
 def _replacement(found: re.Match[str], wraps: Mapping[Wrap, str]) -> tuple[str, Wrap | None]:
     old = found[0]
-    if found.lastgroup == "loose":
-        return "", None
     if found.lastgroup != "gap":
         return (_usual if len(old) <= _SHORT else _usual.__wrapped__)(old), None
     if old[0] in "-\u00ad" and _LINE_END.search(old) and (wrap := _halves(found)):
@@ -231,8 +257,8 @@ def _replacement(found: re.Match[str], wraps: Mapping[Wrap, str]) -> tuple[str, 
 def _halves(found: re.Match[str]) -> Wrap | None:
     """Return what stands on both sides of a hyphen at a line's end, if both are words."""
     text, start, end = found.string, found.start(), found.end()
-    left = "".join(takewhile(_in_word, reversed(text[max(0, start - _HALF) : start])))[::-1]
-    right = "".join(takewhile(_in_word, text[end : end + _HALF]))
+    left = "".join(takewhile(in_word, reversed(text[max(0, start - _HALF) : start])))[::-1]
+    right = "".join(takewhile(in_word, text[end : end + _HALF]))
     return (unicodedata.normalize("NFC", left), unicodedata.normalize("NFC", right)) if left and right else None
 
 

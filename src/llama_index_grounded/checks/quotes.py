@@ -1,16 +1,15 @@
-r"""Find quotes in the sources, verbatim up to how a text is set.
+"""Find quotes in the sources, verbatim up to how a text is set.
 
-What may differ is listed in `folding`: white space, quote marks, dashes, ligatures and the like. Beyond that only the
-first letter may, where the model made it a capital. An ellipsis is text like any other, so a quote that leaves words
-out passes only where the source has the ellipsis too. A cut may not change what the source says:
+What may differ is listed in `folding`: white space, kinds of quote marks, dashes, ligatures and the like. Beyond that:
 
-- no cut inside a word, a grapheme, a number or a hyphened compound, between the sign, currency or percent sign and its
-  number, or at an apostrophe within a word ("1 day" is not in "21 days", "5" not in "-5", "able" not in "unable");
-- no cut next to a negation: "Books may" is no quote from "Books may not be returned", "refundable" none from "not
-  refundable". Known are the negations that are words of their own in English, Turkish, Arabic and Chinese; Turkish
-  suffixes are part of their word. A quote that ends with punctuation may stand before a negation.
+- the first letter, where the model made it a capital, or made the capital of a sentence small;
+- an ellipsis at the front or the end of the quote, which says that the source goes on. Inside, an ellipsis is text like
+  any other, so a quote that leaves words out passes only where the source has the ellipsis too;
+- single for double quote marks, though not behind a digit: 5' is not 5";
+- pairs of Markdown's emphasis marks around words, and spaces around a dash between letters.
 
-A quote must hold two letters or digits; less would stand everywhere and prove nothing.
+A cut may not change what the source says; `cuts` tells where a quote may begin and end. A quote must hold two letters
+or digits; less would stand everywhere and prove nothing.
 
 Place: a check of `CitingSynthesizer`, for answers that come in claims. It finds where words stand, not whether they
 support the claim.
@@ -20,10 +19,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_args
 
-from llama_index_grounded.checks.folding import Folded, agree, fold, joined
+from llama_index_grounded.checks.cuts import begins_sentence, joined, may_begin, may_end
+from llama_index_grounded.checks.folding import Folded, agree, fold
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.rendering.escaping import unescape
 from llama_index_grounded.schema import AnswerClaim, CheckResult, QuoteMatch, Span
@@ -37,28 +37,19 @@ _SHOWN = 80
 _LEAST = 2
 _START = 64
 _MARKS = "\"'"
-_BESIDE = 24
-# The NUL stands where the quote begins or ends; folded texts hold none.
-_BROKEN = re.compile(
-    r"""
-      \d[.,:/'\u066b\u066c]\x00\d | \d\x00[.,:/'\u066b\u066c]\d   # 1.5, 1,000, 12:30, 1/2
-    | \w[-']\x00\w | \w\x00[-']\w                                 # non-refundable, don't, 50-199
-    | (?:[-+%±~≈$¢£¥₤₹₺€]|(?:[±~≈<>]|[<>]=)[ ]?)\x00\d            # -5, %20, $20, >= 18
-    | [<>]\x00=
-    | \d\x00[ ]?(?:[%‰°٪]|[$¢£¥₤₹₺€](?![ ]?\w)) | \d\x00["'+](?!\w)  # 20 %, 20 €, 5', 18+
-    """,
+_ELLIPSES = re.compile(r"(?:\.{3,}[ ]?)+")
+# A pair of marks around words; `__init__` and 2*3*4 are none. One that holds another is found in the second round.
+_EMPHASIS = re.compile(
+    r"""(?<![\w*\\])(?P<star>\*{1,3})(?=[\w"'“‘«(\[$€£₺`_-])(?P<bold>[^*]{1,400}?)(?<=[^\s*])(?P=star)(?![\w*])
+    | (?<![\w\\])_(?=[^\W_]|["'“‘«(\[$€£₺`*-])(?P<italic>[^_]{1,400})(?<=\S)_(?!\w)
+    | (?<![\w`\\])`(?=[^\s`])(?P<code>[^`\n]{1,400})(?<=\S)`(?![\w`])""",
     re.VERBOSE,
 )
-_AFTER_NEGATION = re.compile(
-    r"""(?:(?<!\w)(?:not|no|never|cannot|without|nor|neither|لا|لم|لن|ليس|ليست|غير|بدون)|n't)[ *_"(]{1,4}\x00
-    | [不没未勿非无]\x00""",
-    re.VERBOSE | re.IGNORECASE,
-)
-_BEFORE_NEGATION = re.compile(
-    r"""\w["*_)]*\x00[ *_"]{0,4}
-    (?:(?:not|no|never|cannot|n't|değil\w*|yok(?:tu|tur|muş|sa)?|لا|لم|لن|ليس|ليست|غير)(?!\w)|[不没未勿])""",
-    re.VERBOSE | re.IGNORECASE,
-)
+_ROUNDS = 2
+_WIDE_DASH = re.compile(r"(?<=[^\W\d_])(?:[ \u00a0]{1,2}[-‐‑–—―][ \u00a0]{0,2}|[-‐‑–—―][ \u00a0]{1,2})(?=[^\W\d_])")
+_SPACE = re.compile(r"[ \u00a0]")
+_HIDDEN = "\u200b"
+_NO_INCHES = re.compile(r'(?<!\d)"')
 
 
 def find_quote(quote: str, text: str) -> tuple[int, int] | None:
@@ -77,28 +68,87 @@ def find_quote(quote: str, text: str) -> tuple[int, int] | None:
         >>> find_quote("1 day", "21 days") is None
         True
     """
-    return _find(fold(quote), fold(text))
+    return _find([fold(quote)], _Source(text))
 
 
-def _find(quote: Folded, source: Folded) -> tuple[int, int] | None:
+class _Source:
+    """A text that is folded once, and once more without its emphasis when that is needed."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self.folded = fold(text)
+        self._loose: Folded | None = None
+
+    @property
+    def loose(self) -> Folded:
+        """The text as `_loosened` folds it."""
+        if self._loose is None:
+            self._loose = _loosened(self.folded)
+        return self._loose
+
+
+def _find(wordings: list[Folded], source: _Source) -> tuple[int, int] | None:
+    """Return the place of the first wording that is found, as it is if possible."""
+    for quote in wordings:
+        if found := _find_in(quote, source.folded):
+            return found
+    for quote in wordings:
+        loose = _loosened(quote)
+        if (loose.text, source.loose.text) != (quote.text, source.folded.text) and (
+            found := _find_in(loose, source.loose)
+        ):
+            return found
+    return None
+
+
+def _find_in(quote: Folded, source: Folded) -> tuple[int, int] | None:
     quote, source = agree(quote, source)
-    for words in _readings(quote.text.strip()):
+    for words, capital in _readings(quote.text.strip()):
         for first in _occurrences(words, source):
             last = first + len(words)
-            if _may_begin(source, first) and _may_end(source, last):
+            if may_begin(source, first) and may_end(source, last) and (not capital or begins_sentence(source, first)):
                 return source.span(first, last)
     return None
 
 
-def _readings(words: str) -> Iterator[str]:
-    """Yield the quote as it is, then without a capital that only begins the quote."""
-    if sum(map(str.isalnum, words)) < _LEAST:
-        return
-    yield words
-    first, rest = words[0], words[1:]
-    if first.isupper():
-        # A Turkish capital of ı looks like the capital of i; İ in lower case is two characters.
-        yield from (small + rest for small in {"İ": "i", "I": "iı"}.get(first, first.lower()))
+def _loosened(folded: Folded) -> Folded:
+    """Fold a text again without pairs of emphasis marks and spaces around dashes, with one kind of quote mark."""
+    text = folded.original
+    for _ in range(_ROUNDS):
+        text = _EMPHASIS.sub(_without_marks, text)
+    text = _WIDE_DASH.sub(lambda found: _SPACE.sub(_HIDDEN, found[0]), text)
+    if text != folded.original:
+        # What is left out is hidden, so that each character keeps its place.
+        folded = fold(text)
+    return replace(folded, original=text, text=_NO_INCHES.sub("'", folded.text))
+
+
+def _without_marks(found: re.Match[str]) -> str:
+    words = found[found.lastgroup or 0]
+    width = (len(found[0]) - len(words)) // 2
+    return f"{_HIDDEN * width}{words}{_HIDDEN * width}"
+
+
+def _readings(words: str) -> Iterator[tuple[str, bool]]:
+    """Yield the quote as it is and without ellipses around it; then with another first letter.
+
+    The flag says that the first letter became a capital, which only the front of a sentence makes up for.
+    """
+    inner = words
+    if "..." in words:
+        lead = _ELLIPSES.match(words)
+        inner = words[lead.end() if lead else 0 :]
+        inner = (inner.rstrip(".") if inner.endswith("...") else inner).strip()
+    for text in dict.fromkeys([words, inner]):
+        if sum(map(str.isalnum, text)) < _LEAST:
+            continue
+        yield text, False
+        first, rest = text[0], text[1:]
+        if first.isupper():
+            # A Turkish capital of ı looks like the capital of i; İ in lower case is two characters.
+            yield from ((small + rest, False) for small in {"İ": "i", "I": "iı"}.get(first, first.lower()))
+        elif first.islower():
+            yield from ((large + rest, True) for large in {"i": "Iİ"}.get(first, first.upper()))
 
 
 def _occurrences(words: str, source: Folded) -> Iterator[int]:
@@ -115,52 +165,6 @@ def _occurrences(words: str, source: Folded) -> Iterator[int]:
         while at < len(text) and joined(text[at - 1], text[at]):
             at += 1
         at = text.find(start, at)
-
-
-def _may_begin(source: Folded, at: int) -> bool:
-    return at == 0 or (_may_cut(source, at) and not _AFTER_NEGATION.search(_around(source, at)))
-
-
-def _may_end(source: Folded, at: int) -> bool:
-    return at == len(source.text) or (_may_cut(source, at) and not _BEFORE_NEGATION.search(_around(source, at)))
-
-
-def _may_cut(source: Folded, at: int) -> bool:
-    """Say whether a passage may begin or end between two characters."""
-    return (
-        source.parts(at)
-        and not joined(source.text[at - 1], source.text[at])
-        and not _BROKEN.search(_around(source, at))
-        and not _grouped(source, at)
-    )
-
-
-def _around(source: Folded, at: int) -> str:
-    """Return what stands on both sides, with the dashes that part words as they were."""
-    start = max(0, at - _BESIDE)
-    near = source.text[start : at + _BESIDE]
-    if "-" in near:
-        near = "".join(_dash(source, start + place) if char == "-" else char for place, char in enumerate(near))
-    return f"{near[: at - start]}\0{near[at - start :]}"
-
-
-def _dash(source: Folded, at: int) -> str:
-    """Return an em dash, or an en dash between letters, as it was: it parts two words, where a hyphen joins them."""
-    start, end = source.came_from(at)
-    written = source.original[start:end]
-    numbers = any(map(str.isnumeric, source.text[max(0, at - 1) : at + 2]))
-    return written if written in {"—", "―"} or (written == "–" and not numbers) else "-"
-
-
-def _grouped(source: Folded, at: int) -> bool:
-    """Say whether a number with a no-break space between its groups, as in "1 000", would be cut."""
-    for space in (at - 1, at):
-        if source.text[space] == " " and 0 < space < len(source.text) - 1:
-            beside = source.text[space - 1] + source.text[space + 1]
-            written = source.original[slice(*source.came_from(space))]
-            if beside.isdecimal() and written in {"\u00a0", "\u2007", "\u2009", "\u202f"}:
-                return True
-    return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,7 +226,7 @@ class _Shelf:
 
     def __init__(self, context: CheckContext) -> None:
         self._context = context
-        self._folded: dict[str, Folded] = {}
+        self._folded: dict[str, _Source] = {}
 
     def look_up(self, claim: AnswerClaim) -> QuoteMatch:
         """Find the quote of a claim, nearest source first."""
@@ -230,16 +234,14 @@ class _Shelf:
             written = [fold(text) for text in _wordings(claim.quote)]
             # A dict keeps the order and drops what comes twice.
             for key in dict.fromkeys([*claim.keys, *self._context.cited, *self._context.sources]):
-                for found in (_find(quote, source) for source in self._source(key) for quote in written):
-                    if found:
-                        return self._match(claim, key, *found)
+                if key in self._context.sources and (found := _find(written, self._source(key))):
+                    return self._match(claim, key, *found)
         return QuoteMatch(quote=claim.quote, keys=claim.keys)
 
-    def _source(self, key: str) -> Iterator[Folded]:
-        if key in self._context.sources:
-            if key not in self._folded:
-                self._folded[key] = fold(self._context.sources[key].text)
-            yield self._folded[key]
+    def _source(self, key: str) -> _Source:
+        if key not in self._folded:
+            self._folded[key] = _Source(self._context.sources[key].text)
+        return self._folded[key]
 
     def _match(self, claim: AnswerClaim, key: str, start: int, end: int) -> QuoteMatch:
         text = self._context.sources[key].text[start:end]
