@@ -95,6 +95,25 @@ def test_the_page_on_checks_runs(capsys: pytest.CaptureFixture[str]) -> None:
         assert seen == [("Books can be returned within 21 days.", "You have 21 days.")]
 
 
+def test_the_adapter_of_a_token_classifier_runs() -> None:
+    """What a classifier doubts becomes spans of the answer."""
+    page = (ROOT / "docs" / "checks.md").read_text(encoding="utf-8")
+    start = {"llm": ScriptedLLM([CLAIMED]), "judge": ScriptedLLM([JUDGED]), "nodes": make_nodes(["Within 21 days."])}
+    names = _run(page, "checks.md", start)
+
+    def classify(texts: list[str], question: str, answer: str) -> list[tuple[int, int, float]]:
+        assert question == "How long?"
+        return [(word.start(), word.end(), 0.1 if word[0] in texts[0] else 0.9) for word in re.finditer(r"\w+", answer)]
+
+    synthesizer = CitingSynthesizer(
+        ScriptedLLM([CLAIMED]), output_cls=ClaimedAnswer, checks=[names["TokenCheck"](classify=classify)]
+    )
+    result: Any = synthesizer.synthesize("How long?", make_nodes(["Within 21 days."])).grounded
+    (check,) = result.checks
+    assert [result.answer[span.start : span.end] for span in check.spans] == ["You", "have"]
+    assert check.score == pytest.approx(0.1)
+
+
 @pytest.mark.parametrize("name", ["tenants.md", "rendering.md"])
 def test_pages_run_by_themselves(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The code of these pages runs from top to bottom, with nodes of one's own, and says what stands behind it."""
