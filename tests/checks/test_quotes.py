@@ -46,11 +46,21 @@ def set_otherwise(data: st.DataObject, text: str) -> str:
     return unicodedata.normalize(data.draw(st.sampled_from(["NFC", "NFD"])), text)
 
 
+def numbers_near(words: list[str], at: int) -> bool:
+    """Say whether a number stands within two words of a cut, so that the cut may go through a quantity."""
+    return any(char.isnumeric() for word in words[max(0, at - 2) : at + 2] for char in word)
+
+
+def letters(text: str) -> str:
+    """Keep the letters and digits of a folded text."""
+    return "".join(filter(str.isalnum, text))
+
+
 @given(passages(), st.data())
 def test_a_quote_is_found_in_its_place_however_it_is_set(
     passage: tuple[list[str], int, int], data: st.DataObject
 ) -> None:
-    """The offsets are those of the quoted words, whatever marks, dashes, spaces and forms both sides use."""
+    """The offsets are those of the quoted words, however both sides are set; only by a number may a cut be refused."""
     words, first, last = passage
     before, inside = (set_otherwise(data, " ".join(part)) for part in (words[:first], words[first:last]))
     behind = set_otherwise(data, " ".join(words[last:]))
@@ -60,7 +70,7 @@ def test_a_quote_is_found_in_its_place_however_it_is_set(
     found = find_quote(quote, text)
     if sum(map(str.isalnum, fold(quote).text)) < 2:
         assert found is None
-    else:
+    elif found is not None or not (numbers_near(words, first) or numbers_near(words, last)):
         assert found == (start, start + len(inside))
 
 
@@ -108,19 +118,19 @@ def test_one_changed_digit_or_letter_is_not_found(passage: tuple[list[str], int,
     places = [place for place, char in enumerate(quote) if char.isalnum()]
     if places:
         at, other = data.draw(st.sampled_from(places)), data.draw(st.sampled_from("2357qzQZşИ"))
-        if other != quote[at] and not (at == 0 and other == quote[at].upper()):
+        if other != quote[at] and not (at == 0 and other.lower() == quote[at].lower()):
             assert find_quote(quote[:at] + other + quote[at + 1 :], text) is None
 
 
 @given(texts(), texts())
 def test_nothing_raises_and_what_is_found_is_the_quote(quote: str, text: str) -> None:
-    """Any two texts can be compared; the passage found folds to the quote, up to its first letter."""
+    """Any two texts can be compared; the passage found has the letters and digits of the quote, up to the first."""
     for whole in (text, text + quote, f"{text} {quote} {text}"):
         found = find_quote(quote, whole)
         if found:
             start, end = found
             assert 0 <= start < end <= len(whole)
-            words, passage = (part.text.strip() for part in agree(fold(quote), fold(whole[start:end])))
+            words, passage = (letters(part.text) for part in agree(fold(quote), fold(whole[start:end])))
             assert words[1:] == passage[1:]
 
 
@@ -142,6 +152,8 @@ def test_less_than_two_letters_prove_nothing(quote: str) -> None:
     "text",
     [
         "Returns are due within 21 days of delivery. " * 2300,
+        unicodedata.normalize("NFD", "İade süresi 21 gündür; “kitaplar” geri alınır – ücretsiz… " * 1500),
+        "退货 30 天 内 可以 21 days 退 款。" * 4500,
         "İade süresi 21 gündür; “kitaplar” geri alınır – ücretsiz… " * 1700,
         "يمكن إرجاع الكتب خلال ٢١ يومًا من تاريخ الاستلام. " * 2000,
         "退货期限为30天，\n自收到商品之日起计算。" * 1500,
@@ -153,7 +165,7 @@ def test_a_long_source_takes_milliseconds(text: str) -> None:
     quote = "END OF PAGE " + text[:260].rsplit(" ", 1)[0]
     best = min(_seconds(quote, text) for _ in range(5))
     assert find_quote(quote, text) is not None
-    assert best < 0.1  # about 0.01 on an idle machine
+    assert best < 0.1  # 0.015 at most on an idle machine
 
 
 def _seconds(quote: str, text: str) -> float:
@@ -173,6 +185,12 @@ def _seconds(quote: str, text: str) -> float:
         ("aa", "-\n" * 50_000),
         ("ab-\ncd" * 300, "ab-\nce" * 16_000),
         ("aa" * 20, "天 " * 50_000 + " \u200b" * 50_000),
+        ("aa", "天a" + " " * 100_000 + "，\n" * 20_000 + "\n" * 50_000),
+        ("5 mg", "".join(f"1{at} to 5 mg/kg " for at in range(7000))),
+        ("000", "".join(f"{at % 900} 000 " for at in range(100, 14_000))),
+        ("aa", "*a_`" * 25_000),
+        ("a b", "*a* *b* not " * 8000),
+        ("aa b", "aa not a b " * 9000),
     ],
 )
 def test_a_hostile_source_takes_bounded_time(quote: str, text: str) -> None:

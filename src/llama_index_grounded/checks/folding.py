@@ -198,7 +198,9 @@ class _Composed:
 
     def _compose(self, block: str) -> str:
         block = unicodedata.normalize("NFC", block)
-        return _LOOSE.sub("", _AT_STOP.sub("", block)) if self._han else block
+        if not self._han:
+            return block
+        return _LOOSE.sub("", _AT_STOP.sub("", block) if _LINE_END.search(block) else block)
 
     def _placed(self, block: str) -> list[tuple[int, int]]:
         places, new, start = list[tuple[int, int]](), list[str](), 0
@@ -224,12 +226,11 @@ def _prepared(text: str) -> tuple[str, re.Pattern[str], _Composed | None]:
     """Compose, replace what is one to one, and choose the pattern that finds the rest."""
     if text.isascii():
         return text, _GAP, None
-    alphabet = set(text)
-    han = any(map(_IS_HAN.match, alphabet))
+    han = _IS_HAN.search(text) is not None
     composed = _Composed(text, han=han) if han or not unicodedata.is_normalized("NFC", text) else None
     if composed is not None:
         text = composed.text
-        alphabet = set(text)
+    alphabet = set(text)
     for char in alphabet & _ONE_TO_ONE.keys():
         text = text.replace(char, _ONE_TO_ONE[char])
     others = [char for char in alphabet - _ONE_TO_ONE.keys() if char > "\x7f" and not char.isspace()]

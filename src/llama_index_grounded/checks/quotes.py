@@ -18,14 +18,13 @@ support the claim.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import get_args
 
 from llama_index_grounded.checks.cuts import begins_sentence, joined, may_begin, may_end
 from llama_index_grounded.checks.folding import Folded, agree, fold
 from llama_index_grounded.errors import ConfigurationError
-from llama_index_grounded.rendering.escaping import unescape
 from llama_index_grounded.schema import AnswerClaim, CheckResult, QuoteMatch, Span
 from llama_index_grounded.synthesis.checking import CheckContext, OnFail
 
@@ -147,7 +146,7 @@ def _readings(words: str) -> Iterator[tuple[str, bool]]:
         if first.isupper():
             # A Turkish capital of ı looks like the capital of i; İ in lower case is two characters.
             yield from ((small + rest, False) for small in {"İ": "i", "I": "iı"}.get(first, first.lower()))
-        elif first.islower():
+        elif first.islower() and len(first.upper()) == 1:
             yield from ((large + rest, True) for large in {"i": "Iİ"}.get(first, first.upper()))
 
 
@@ -231,7 +230,7 @@ class _Shelf:
     def look_up(self, claim: AnswerClaim) -> QuoteMatch:
         """Find the quote of a claim, nearest source first."""
         if len(claim.quote) <= MAX_QUOTE:
-            written = [fold(text) for text in _wordings(claim.quote)]
+            written = [fold(text) for text in _wordings(claim.quote, self._context.unescape)]
             # A dict keeps the order and drops what comes twice.
             for key in dict.fromkeys([*claim.keys, *self._context.cited, *self._context.sources]):
                 if key in self._context.sources and (found := _find(written, self._source(key))):
@@ -249,7 +248,7 @@ class _Shelf:
         return QuoteMatch(quote=claim.quote, keys=claim.keys, key=key, start=start, end=end, text=text, moved=moved)
 
 
-def _wordings(quote: str) -> Iterator[str]:
+def _wordings(quote: str, unescape: Callable[[str], str]) -> Iterator[str]:
     """Yield what a model may mean by a quote: with the escaping of the prompt or without, in quote marks or not."""
     for text in dict.fromkeys([unescape(quote), quote]):
         yield text
