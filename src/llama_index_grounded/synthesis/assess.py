@@ -11,6 +11,7 @@ from llama_index_grounded.llm.structured import InvalidReplyError, read_reply
 from llama_index_grounded.schema import Refusal, RefusalReason
 from llama_index_grounded.synthesis.answer import AnswerModel
 from llama_index_grounded.synthesis.options import Options
+from llama_index_grounded.synthesis.unescaping import escapes_of
 from llama_index_grounded.synthesis.validate import Judgement, judge, too_long
 
 __all__ = ["Assessment", "assess"]
@@ -70,6 +71,7 @@ def assess(
         on_invalid_ids="drop" if options.on_invalid_ids == "retry" and last else options.on_invalid_ids,
         inline_citations=options.inline_citations,
         max_answer_chars=options.max_answer_chars,
+        escapes=escapes_of(options.renderer),
     )
     if judgement.refusal is None:
         return Assessment(judgement=judgement, answer=answer, warning=warning)

@@ -50,6 +50,7 @@ def context_of(question: str, plan: Plan, judgement: Judgement, answer: AnswerMo
         cited=judgement.cited,
         verdict=judgement.verdict,
         claims=judgement.claims,
+        unescape=plan.unescape,
         extra=MappingProxyType({name: value for name, value in answer if name not in _OWN}),
     )
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
+from llama_index_grounded.rendering import unescape
 from llama_index_grounded.schema import AnswerClaim, CheckResult, QuoteMatch, SourceRef, Verdict
 
 __all__ = ["AnswerCheck", "CheckContext", "OnFail", "ShownSource"]
@@ -43,6 +44,8 @@ class CheckContext:
     """Where the checks that ran before found the quotes of the answer."""
     seconds: float | None = None
     """What is left of the query's time; None without a deadline."""
+    unescape: Callable[[str], str] = unescape
+    """Undoes the escapes of the prompt in what the model copied from it, such as a quote."""
     extra: Mapping[str, object] = field(default_factory=dict[str, object])
     """The fields that a subclass of the answer model adds."""
 

@@ -14,6 +14,7 @@ from llama_index_grounded.schema import AnswerClaim
 from llama_index_grounded.synthesis.answer import Claim
 from llama_index_grounded.synthesis.cleaner import clean_answer
 from llama_index_grounded.synthesis.keys import resolve_ids
+from llama_index_grounded.synthesis.unescaping import Escapes
 
 __all__ = ["Claims", "has_words", "join_claims", "read_claim"]
 
@@ -30,6 +31,8 @@ class Claims:
     keys: Sequence[str]
     """The keys that were in the prompt."""
     inline_citations: bool
+    escapes: Escapes = "xml"
+    """How the prompt was escaped."""
     kept: list[AnswerClaim] = field(default_factory=list[AnswerClaim])
     unknown: dict[str, None] = field(default_factory=dict[str, None])
     """Ids that name no source, in order."""
@@ -40,7 +43,7 @@ class Claims:
         """Take the next claim and return what it adds to the text; nothing where it does not stand."""
         valid, unknown = resolve_ids(claim.sources, self.keys)
         written = clean(claim.text)
-        cleaned = clean_answer(written, self.keys, inline_citations=self.inline_citations)
+        cleaned = clean_answer(written, self.keys, inline_citations=self.inline_citations, escapes=self.escapes)
         bare = clean_answer(written, self.keys, inline_citations=False).text
         self.unknown.update(dict.fromkeys([*unknown, *cleaned.unknown]))
         if not valid:
@@ -55,9 +58,11 @@ class Claims:
         return f"{_GAP}{text}" if start else text
 
 
-def join_claims(claims: Iterable[Claim], keys: Sequence[str], *, inline_citations: bool) -> tuple[str, Claims]:
+def join_claims(
+    claims: Iterable[Claim], keys: Sequence[str], *, inline_citations: bool, escapes: Escapes = "xml"
+) -> tuple[str, Claims]:
     """Put claims together."""
-    found = Claims(keys=keys, inline_citations=inline_citations)
+    found = Claims(keys=keys, inline_citations=inline_citations, escapes=escapes)
     return "".join([found.add(claim) for claim in claims]), found
 
 

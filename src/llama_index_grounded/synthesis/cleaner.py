@@ -2,15 +2,16 @@
 
 Three steps, in this order, each without regard to how the text is cut into pieces:
 
-1. **Escapes.** The prompt shows ``<`` as ``&lt;``, and ``&`` as ``&amp;`` only in front of ``lt;`` or ``amp;…lt;``,
-   and a model copies that. ``&lt;`` becomes ``<`` and such an ``&amp;`` becomes ``&``, once, from left to right. Other
-   entities stay.
+1. **Escapes.** `XmlRenderer` shows ``<`` as ``&lt;``, and ``&`` as ``&amp;`` only in front of ``lt;`` or
+   ``amp;…lt;``, and a model copies that. ``&lt;`` becomes ``<`` and such an ``&amp;`` becomes ``&``, once, from left to
+   right. Other entities stay, and so does everything where the prompt was not escaped in this way (`unescaping`).
 2. **Source tags** that leaked go, whole or cut; `tags` says what is shaped like one. In code (`regions`) tags stay,
    save our own shape, ``<source id="S1"``. A tag alone on its line takes the line with it.
 3. **Inline markers** (`markers`): one whose items are all known stays as it is, unknown items are cut out of a group,
    and a marker without a known item goes with the spaces or tabs in front of it, and with brackets that hold nothing
-   else (``[[S9]]``). With ``inline_citations=False`` every marker goes; its keys are still reported. In code,
-   mathematics, links, images and autolinks markers are plain text.
+   else (``[[S9]]``). Of a copied heading, ``[S1 | Document: …]``, only its marker is left, and ``[/S1]`` goes; a line
+   that held nothing else goes too. With ``inline_citations=False`` every marker goes; its keys are still reported. In
+   code, mathematics, links, images and autolinks markers are plain text. Keys of documents (`escaped`) are no markers.
 
 Steps 2 and 3 look at the text as it comes out, so what a removal joins is judged again.
 
@@ -21,19 +22,14 @@ character that could open a tag or a marker. The cost of a character is constant
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from llama_index_grounded.rendering import unescape
 from llama_index_grounded.synthesis.keys import KeyIndex
 from llama_index_grounded.synthesis.scanner import Scanner
+from llama_index_grounded.synthesis.unescaping import Escapes, Unescaper
 
 __all__ = ["AnswerCleaner", "Cleaned", "clean_answer"]
-
-_CHAIN = re.compile(r"(?:amp;)*")
-_UNFINISHED = re.compile(r"&(?:l|lt|a|am|amp|amp;(?:amp;)*(?:l|lt|a|am|amp)?)?\Z")
-_LINKS_BEGUN = ("", "l", "lt", "a", "am", "amp")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +50,7 @@ class AnswerCleaner:
     Args:
         valid_keys: The keys that the prompt showed, in prompt order.
         inline_citations: False removes the markers of valid keys too; `keys` reports them all the same.
+        escapes: How the prompt was escaped; `unescaping.escapes_of` tells it of a renderer.
 
     Example:
         >>> cleaner = AnswerCleaner(["S1"])
@@ -63,10 +60,10 @@ class AnswerCleaner:
         (('S1',), ('S7',))
     """
 
-    def __init__(self, valid_keys: Sequence[str], *, inline_citations: bool = True) -> None:
+    def __init__(self, valid_keys: Sequence[str], *, inline_citations: bool = True, escapes: Escapes = "xml") -> None:
         """Start in front of the first character."""
-        self._unescaper = _Unescaper()
-        self._scanner = Scanner(KeyIndex(valid_keys), inline=inline_citations)
+        self._unescaper = Unescaper() if escapes == "xml" else None
+        self._scanner = Scanner(KeyIndex(valid_keys), inline=inline_citations, escaped=escapes == "brackets")
         self._finished = False
 
     @property
@@ -88,65 +85,26 @@ class AnswerCleaner:
         if self._finished:
             message = "this answer is finished; make a new AnswerCleaner for the next one"
             raise RuntimeError(message)
-        return self._scanner.feed(self._unescaper.feed(text))
+        return self._scanner.feed(text if self._unescaper is None else self._unescaper.feed(text))
 
     def finish(self) -> str:
         """Return the rest of the text, and nothing when called again."""
         if self._finished:
             return ""
         self._finished = True
-        return self._scanner.feed(self._unescaper.feed("", final=True)) + self._scanner.finish()
+        rest = "" if self._unescaper is None else self._unescaper.feed("", final=True)
+        return self._scanner.feed(rest) + self._scanner.finish()
 
 
-def clean_answer(text: str, valid_keys: Sequence[str], *, inline_citations: bool = True) -> Cleaned:
+def clean_answer(
+    text: str, valid_keys: Sequence[str], *, inline_citations: bool = True, escapes: Escapes = "xml"
+) -> Cleaned:
     """Clean a whole answer; see `AnswerCleaner` for the arguments.
 
     Example:
         >>> clean_answer("Yes [S1, S9].", ["S1", "S2"])
         Cleaned(text='Yes [S1].', keys=('S1',), unknown=('S9',))
     """
-    cleaner = AnswerCleaner(valid_keys, inline_citations=inline_citations)
+    cleaner = AnswerCleaner(valid_keys, inline_citations=inline_citations, escapes=escapes)
     cleaned = cleaner.feed(text) + cleaner.finish()
     return Cleaned(text=cleaned, keys=cleaner.keys, unknown=cleaner.unknown)
-
-
-class _Unescaper:
-    """Undoes the prompt's escapes in text that arrives in pieces."""
-
-    def __init__(self) -> None:
-        """Start in front of the first character."""
-        self._held = ""
-        # In "&amp;amp;…" all is certain but one "amp;", which falls out if the chain ends in "lt;".
-        self._owed = False
-
-    def feed(self, text: str, *, final: bool = False) -> str:
-        """Return what is certain now; with `final` the rest too."""
-        text = self._held + text
-        certain = ""
-        if self._owed:
-            certain, text = self._chain(text, final=final)
-        unfinished = None if final or self._owed else _UNFINISHED.search(text)
-        if unfinished is not None:
-            certain, text = certain + unescape(text[: unfinished.start()]), unfinished[0]
-            if text.startswith("&amp;"):
-                self._owed = True
-                links, text = self._chain(text[len("&amp;") :], final=False)
-                certain += f"&{links}"
-        elif not self._owed:
-            certain, text = certain + unescape(text), ""
-        self._held = text
-        return certain
-
-    def _chain(self, text: str, *, final: bool) -> tuple[str, str]:
-        """Return what is certain of a chain's further links, and the text behind them."""
-        end = _end(_CHAIN, text)
-        links, rest = text[:end], text[end:]
-        if rest in _LINKS_BEGUN and not final:
-            return links, rest
-        self._owed = False
-        return links if rest.startswith("lt;") else f"{links}amp;", rest
-
-
-def _end(pattern: re.Pattern[str], text: str) -> int:
-    found = pattern.match(text)
-    return 0 if found is None else found.end()

@@ -24,6 +24,7 @@ from llama_index_grounded.synthesis.assess import Assessment, assess
 from llama_index_grounded.synthesis.checked import context_of, rule
 from llama_index_grounded.synthesis.prompts import re_ask
 from llama_index_grounded.synthesis.reader import ReplyReader
+from llama_index_grounded.synthesis.unescaping import escapes_of
 
 if TYPE_CHECKING:
     from llama_index_grounded.synthesis.checking import AnswerCheck, CheckContext
@@ -94,8 +95,7 @@ class Conversation:
         self._count = count
         self._live = live
         # A policy that may still refuse, ask again or change the text decides before anything is shown.
-        # Read once: a check is somebody else's object.
-        self._policies = [check.on_fail for check in options.checks]
+        self._policies = options.policies
         only_flags = all(policy == "flag" for policy in self._policies)
         self._early = options.on_invalid_ids == "drop" and only_flags and keeps_the_text(options.output_cls)
         self._keys = [source.key for source in plan.sources]
@@ -184,6 +184,7 @@ class Conversation:
             inline_citations=options.inline_citations,
             most_chars=options.max_answer_chars,
             claim_cls=claim_class(options.output_cls),
+            escapes=escapes_of(options.renderer),
         )
         self._in_call, before = True, self._usage
         self._calls += 1

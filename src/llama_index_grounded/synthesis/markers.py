@@ -7,6 +7,10 @@ items, the second with or without its ``S``; OpenAI's ``1†`` may stand in fron
 stands for is `keys.KeyIndex`'s to say. A marker has at most `window.LIMIT` characters. ``[3]`` and ``[see note]`` are
 text.
 
+What a model copies of the headings of a prompt are markers too: ``[S1 | Document: Returns | Section: Window]`` is a
+marker with a tail, of which nothing stays, and ``[/S1]`` the end of a block, which names nothing. Behind the bar of a
+tail stands a label of letters, digits and spaces with a colon; the tail has no brackets and ends on its line.
+
 Markers are plain text in a link or an image: in its text, in its target, or as its text, ``[S1](https://…)``. A link's
 text is taken to stand on one line, to hold few brackets in brackets, and to go on for at most 256 characters before
 and behind the marker; its target holds no white space, save in front of a quoted title.
@@ -21,15 +25,20 @@ from llama_index_grounded.synthesis.keys import DASH, NUMERAL, SEPARATORS, KeyIn
 from llama_index_grounded.synthesis.tags import match_tag
 from llama_index_grounded.synthesis.window import LIMIT, MORE, NONE, Hit, Outcome, View
 
+OPEN = r"[\[【［]"
 CLOSERS = {"[": "]", "【": "】", "［": "］"}
 
 _GAP = r"[^\S\n]?"
 _SPACE = r"[^\S\n]*(?:\n[^\S\n]*)?"
 _ITEM = rf"(?:[0-9]+†)?[Ss]{_GAP}{NUMERAL}(?:{_GAP}{DASH}{_GAP}(?:[Ss]{_GAP})?{NUMERAL})?"
 _SEPARATOR = rf"{_SPACE}(?:[{SEPARATORS}](?:{_SPACE}(?:and|ve|&))?|and|ve){_SPACE}"
-_GROUP = re.compile(rf"[\[【［]{_SPACE}{_ITEM}(?:{_SEPARATOR}{_ITEM})*{_SPACE}[\]】］]")
+_ITEMS = rf"(?:/{_SPACE})?{_ITEM}(?:{_SEPARATOR}{_ITEM})*{_SPACE}"
+_LABEL = r"\|[^\S\n]*[^\W\d_][\w ]{0,31}"
+_VALUE = r"[^\[\]【】［］\n]*"
+_GROUP = re.compile(rf"{OPEN}{_SPACE}{_ITEMS}(?:{_LABEL}:{_VALUE})?[\]】］]")
 _PART = rf"(?:[0-9]+†?)?(?:[Ss](?:{_GAP}{NUMERAL}(?:{_GAP}{DASH}(?:{_GAP}(?:[Ss]{_GAP})?(?:{NUMERAL})?)?)?|{_GAP})?)?"
-_BEGUN = re.compile(rf"[\[【［]{_SPACE}(?:{_ITEM}{_SEPARATOR})*{_PART}{_SPACE}(?:an?|v)?")
+_BEGUN = re.compile(rf"{OPEN}{_SPACE}(?:/{_SPACE})?(?:{_ITEM}{_SEPARATOR})*{_PART}{_SPACE}(?:an?|v)?")
+_TAIL_BEGUN = re.compile(rf"{OPEN}{_SPACE}{_ITEMS}(?:{_LABEL}(?::{_VALUE})?|\|[^\S\n]*)")
 _ONE_ITEM = re.compile(_ITEM)
 _NUMERALS = re.compile(rf"[Ss]{_GAP}({NUMERAL})|{DASH}{_GAP}({NUMERAL})")
 
@@ -65,13 +74,28 @@ def match_marker(view: View, start: int) -> Hit:
     group = _GROUP.match(text, start, stop) if closed else None
     if group is not None:
         same = text[group.end() - 1] == CLOSERS[text[start]]
-        numeric = all((m[1] or m[2]).isnumeric() for m in _NUMERALS.finditer(text, start, group.end()))
+        bar = text.find("|", start, group.end())
+        items = _NUMERALS.finditer(text, start, group.end() if bar < 0 else bar)
+        numeric = all((item[1] or item[2]).isnumeric() for item in items)
         return Hit(Outcome.FOUND, group.end()) if same and numeric else NONE
-    begun = _BEGUN.match(text, start, stop)
+    begun = _TAIL_BEGUN.match(text, start, stop) or _BEGUN.match(text, start, stop)
     reach = start if begun is None else begun.end()
     if reach == stop and view.more:
         return MORE
     return view.broken_at(reach)
+
+
+def without_frame(marker: str) -> str:
+    """Return the marker without the tail of a heading; nothing of the end of a block, which cites nothing.
+
+    Example:
+        >>> without_frame("[S1 | Document: Returns]"), without_frame("[/S1]"), without_frame("[S1]")
+        ('[S1]', '', '[S1]')
+    """
+    if marker[1:].lstrip()[:1] == "/":
+        return ""
+    head, bar, _ = marker.partition("|")
+    return f"{head.rstrip()}{marker[-1]}" if bar else marker
 
 
 def items_of(marker: str, index: KeyIndex) -> list[Item]:

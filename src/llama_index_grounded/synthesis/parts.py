@@ -18,6 +18,7 @@ from llama_index_grounded.rendering import Renderer, clean
 from llama_index_grounded.synthesis.answer import AnswerModel
 from llama_index_grounded.synthesis.cleaner import clean_answer
 from llama_index_grounded.synthesis.prompts import envelope
+from llama_index_grounded.synthesis.unescaping import Escapes, escapes_of
 
 if TYPE_CHECKING:
     from llama_index.core.schema import QueryBundle
@@ -67,7 +68,10 @@ class PromptParts:
     def _history(self, query: QueryBundle) -> list[ChatMessage]:
         """Show earlier turns without their markers: a key of an earlier turn names another source now."""
         texts = [(message.role, message.content or "") for message in history_of(query)]
-        bare = [(role, clean_answer(clean(text), (), inline_citations=False).text) for role, text in texts]
+        escapes: Escapes = "xml" if escapes_of(self.renderer) == "xml" else "none"
+        bare = [
+            (role, clean_answer(clean(text), (), inline_citations=False, escapes=escapes).text) for role, text in texts
+        ]
         return [ChatMessage(role=role, content=self.renderer.escape(text)) for role, text in bare]
 
     def frame(self, query: QueryBundle, sizes: dict[tuple[str, str], int]) -> dict[str, int]:

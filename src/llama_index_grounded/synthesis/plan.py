@@ -14,7 +14,7 @@ from llama_index.core.base.llms.types import ChatMessage
 from llama_index_grounded.evidence import identity, included_text, mark_of, strip, with_text
 from llama_index_grounded.llm.providers import Kind
 from llama_index_grounded.llm.structured import bounded
-from llama_index_grounded.rendering import Removed, Renderer
+from llama_index_grounded.rendering import Removed, Renderer, unescape
 from llama_index_grounded.rendering.renderer import key_at, shown_text, size_of
 from llama_index_grounded.schema import Action, Conflict, Decision, Refusal, RefusalReason, SourceRef, Usage
 from llama_index_grounded.selection.carrier import slot_of
@@ -22,6 +22,7 @@ from llama_index_grounded.selection.trail import FOREIGN
 from llama_index_grounded.synthesis.links import UrlFor, with_url
 from llama_index_grounded.synthesis.parts import PromptParts
 from llama_index_grounded.synthesis.prompts import conflict_notes
+from llama_index_grounded.synthesis.unescaping import unescape_of
 
 if TYPE_CHECKING:
     from llama_index.core.schema import NodeWithScore, QueryBundle
@@ -60,6 +61,8 @@ class Plan:
     usage: Usage = field(default_factory=Usage)
     shares: Mapping[str, int] = field(default_factory=dict[str, int])
     """Where the tokens go, as counted, without the counter's margin: the parts of the prompt, and the reply."""
+    unescape: Callable[[str], str] = unescape
+    """Undoes the escapes of the prompt in what a model copied from it."""
     schema_tokens: int = 0
     """Those of the schema beside the messages: providers differ in whether they count it."""
 
@@ -119,6 +122,7 @@ def make_plan(
         usage=evidence.trail.notes.usage,
         top_score=_top_score(evidence, rendering.sources),
         shares={**framing, "notes": noted, "sources": sum(counts), "reply": num_output},
+        unescape=unescape_of(renderer),
         schema_tokens=total - parts.counter.estimate(frame + sum(counts) - parts.schema_tokens(sizes)),
     )
     refusal = None if nodes else _why_empty(plan.decisions, parts.counter.estimate(frame), allowance)

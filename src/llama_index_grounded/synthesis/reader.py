@@ -17,6 +17,7 @@ from llama_index_grounded.synthesis.answer import Claim
 from llama_index_grounded.synthesis.claims import Claims, has_words, read_claim
 from llama_index_grounded.synthesis.cleaner import AnswerCleaner
 from llama_index_grounded.synthesis.keys import normalise_ids, resolve_ids
+from llama_index_grounded.synthesis.unescaping import Escapes
 
 __all__ = ["ReplyReader"]
 
@@ -30,6 +31,7 @@ class ReplyReader:
         inline_citations: Keep ``[S1]`` markers.
         most_chars: Stop after that many shown characters.
         claim_cls: What a claim is, for an answer that comes in claims: each is shown when it is whole.
+        escapes: How the prompt was escaped.
     """
 
     def __init__(
@@ -40,13 +42,14 @@ class ReplyReader:
         inline_citations: bool,
         most_chars: int,
         claim_cls: type[Claim] | None = None,
+        escapes: Escapes = "xml",
     ) -> None:
         self._keys = keys
         self._most_chars = most_chars
         self._claim_cls = claim_cls
-        self._claims = Claims(keys=keys, inline_citations=inline_citations)
+        self._claims = Claims(keys=keys, inline_citations=inline_citations, escapes=escapes)
         self._object = ObjectReader(fields, "answer" if claim_cls is None else "claims")
-        self._cleaner = AnswerCleaner(keys, inline_citations=inline_citations)
+        self._cleaner = AnswerCleaner(keys, inline_citations=inline_citations, escapes=escapes)
         self._held: list[str] = []
         self._sound = True
         """False from a claim on that is none: the reply will be refused."""

@@ -1,7 +1,8 @@
 """How much goes when something is removed, and what stays in its place.
 
-A tag alone on its line takes the line with it. A marker takes the blanks in front of it, and brackets that hold nothing
-else. Where the neighbours would grow together into another piece of Markdown, one space stays.
+A tag alone on its line takes the line with it, and so does a copied heading. A marker takes the blanks in front of it,
+and brackets that hold nothing else. Where the neighbours would grow together into another piece of Markdown, one space
+stays.
 """
 
 from __future__ import annotations
@@ -27,8 +28,16 @@ def tag_extent(window: Window, view: View, start: int, end: int) -> tuple[int, i
     return (start, end) if line_end is None else (lead, line_end.end())
 
 
-def marker_extent(window: Window, start: int, end: int, *, final: bool) -> tuple[int, int] | None:
-    """Return from where to where text goes with a marker; None if text that has not arrived decides it."""
+def marker_extent(
+    window: Window, view: View, start: int, end: int, *, framed: bool, final: bool
+) -> tuple[int, int] | None:
+    """Return from where to where text goes with a marker; None if text that has not arrived decides it.
+
+    What a model copied with its frame, a heading or the end of a block, goes as a tag does where it has a line.
+    """
+    line = tag_extent(window, view, start, end) if framed else (start, end)
+    if line != (start, end):
+        return line
     text = window.text
     if window.begun[-1:] == [start - 1] and text[start - 1] == text[start]:
         if end == len(text) and not final:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 
+from llama_index_grounded.synthesis.escaped import as_text, match_escaped
 from llama_index_grounded.synthesis.keys import KeyIndex
-from llama_index_grounded.synthesis.markers import Item, in_link, items_of, match_marker, without_unknown
+from llama_index_grounded.synthesis.markers import Item, in_link, items_of, match_marker, without_frame, without_unknown
 from llama_index_grounded.synthesis.regions import (
     NEVER,
     NOT_YET,
@@ -35,16 +36,17 @@ _STEP = 2048
 
 
 class Scanner:
-    """Cleans text in pieces: `feed` them, then `finish`.
+    r"""Cleans text in pieces: `feed` them, then `finish`.
 
     Each method that judges returns False where the judgement needs text that has not arrived.
 
     Args:
         index: The keys that are valid.
         inline: False removes the markers of valid keys too.
+        escaped: The prompt wrote keys of documents as ``[\S1]``.
     """
 
-    def __init__(self, index: KeyIndex, *, inline: bool = True) -> None:
+    def __init__(self, index: KeyIndex, *, inline: bool = True, escaped: bool = False) -> None:
         """Start in front of the first character."""
         self.keys: dict[str, None] = {}
         """Valid keys in markers, in order of first appearance."""
@@ -52,6 +54,7 @@ class Scanner:
         """Unknown ids in markers, as written, in order of first appearance."""
         self._index = index
         self._inline = inline
+        self._escaped = escaped
         self._window = Window()
         self._closers = Closers(self._window)
         self._final = False
@@ -178,6 +181,8 @@ class Scanner:
         return self._leave(start, hit)
 
     def _bracket(self, start: int) -> bool:
+        if self._escaped and self._window.text[start + 1 : start + 2] == "\\":
+            return self._escaped_key(start)
         hit = match_marker(self._view(), start)
         if hit.outcome is not Outcome.FOUND:
             return self._leave(start, hit)
@@ -188,6 +193,22 @@ class Scanner:
             self._window.advance(hit.end)
             return True
         return self._marker(start, hit.end)
+
+    def _escaped_key(self, start: int) -> bool:
+        window = self._window
+        hit = match_escaped(self._view(), start)
+        if hit.outcome is not Outcome.FOUND:
+            return self._leave(start, hit)
+        linked = in_link(self._view(), start + 1, hit.end)
+        if linked is None:
+            return False
+        if linked or start < window.done:
+            window.advance(hit.end)
+            return True
+        shown = as_text(window.text[start : hit.end], window.text[start - 1 : start] if start else "")
+        window.remove(start, hit.end, instead=shown)
+        window.advance(start + len(shown))
+        return True
 
     def _leave(self, start: int, hit: Hit) -> bool:
         """Leave the opening character in the text, at least for now."""
@@ -231,14 +252,15 @@ class Scanner:
 
     def _marker(self, start: int, end: int) -> bool:
         window = self._window
-        marker = window.text[start:end]
+        written = window.text[start:end]
+        marker = without_frame(written)
         items = items_of(marker, self._index)
         kept = without_unknown(marker, items) if self._inline and any(item.keys for item in items) else ""
-        if kept == marker or (kept and start >= window.done):
+        if kept == written or (kept and start >= window.done):
             window.remove(start, end, instead=kept)
             window.advance(start + len(kept))
         else:
-            extent = marker_extent(window, start, end, final=self._final)
+            extent = marker_extent(window, self._view(), start, end, framed=marker != written, final=self._final)
             if extent is None or not self._remove(*extent):
                 return False
         self._report(items)

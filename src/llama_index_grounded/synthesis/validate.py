@@ -16,6 +16,7 @@ from llama_index_grounded.synthesis.answer import AnswerModel, ClaimedAnswer, Gr
 from llama_index_grounded.synthesis.claims import has_words, join_claims
 from llama_index_grounded.synthesis.cleaner import clean_answer
 from llama_index_grounded.synthesis.keys import resolve_ids
+from llama_index_grounded.synthesis.unescaping import Escapes
 
 __all__ = ["InvalidIdPolicy", "Judgement", "judge", "too_long"]
 
@@ -65,9 +66,10 @@ def judge(
     on_invalid_ids: InvalidIdPolicy = "drop",
     inline_citations: bool = True,
     max_answer_chars: int = 16_000,
+    escapes: Escapes = "xml",
 ) -> Judgement:
-    """Judge one parsed reply against the keys that were in the prompt."""
-    said = _said(answer, keys, inline_citations=inline_citations)
+    """Judge one parsed reply against the keys that were in the prompt, which was escaped in one of our ways."""
+    said = _said(answer, keys, inline_citations=inline_citations, escapes=escapes)
     invalid = tuple(dict.fromkeys(said.invalid))
     refusal: RefusalReason | None = None
     detail = ""
@@ -98,10 +100,10 @@ def judge(
     )
 
 
-def _said(answer: AnswerModel, keys: Sequence[str], *, inline_citations: bool) -> _Said:
+def _said(answer: AnswerModel, keys: Sequence[str], *, inline_citations: bool, escapes: Escapes) -> _Said:
     valid, unknown = resolve_ids(answer.sources, keys)
     if isinstance(answer, ClaimedAnswer):
-        text, found = join_claims(answer.claims, keys, inline_citations=inline_citations)
+        text, found = join_claims(answer.claims, keys, inline_citations=inline_citations, escapes=escapes)
         own = [key for claim in found.kept for key in claim.keys]
         return _Said(
             text=text,
@@ -114,7 +116,7 @@ def _said(answer: AnswerModel, keys: Sequence[str], *, inline_citations: bool) -
         )
     # First of all, since an invisible character would hide a marker or a tag from the cleaner.
     written = clean(answer.answer) if isinstance(answer, GroundedAnswer) else ""
-    cleaned = clean_answer(written, keys, inline_citations=inline_citations)
+    cleaned = clean_answer(written, keys, inline_citations=inline_citations, escapes=escapes)
     text = cleaned.text.strip()
     return _Said(
         text=text,
