@@ -102,11 +102,53 @@ def test_signs_units_and_currencies_belong_to_their_number(quote: str, text: str
         *(("iade edilebilir", "iade edilebilir değildir"), ("iade hakkı", "iade hakkı yoktur")),
         *(("إرجاع الكتب", "لا إرجاع الكتب"), ("可退货", "不可退货"), ("书籍", "书籍不可退货")),
         *(("refundable", "NOT refundable"), ("may be returned", "may not be returned")),
+        *(("mümkün", "asla mümkün"), ("mümkün", "hiç mümkün"), ("İade mümkün", "İade mümkün olmayan")),
+        *(
+            ("iade", "iade edilemez"),
+            ("kitap", "kitap yapılmıyor"),
+            ("退货", "禁止退货"),
+            ("返品でき", "返品できません"),
+        ),
+        *(("반품할 수", "반품할 수 없습니다"), ("books can be…", "Under no circumstances books can be returned")),
+        *(("books can be", "On no account, books can be"), ("the books may go", "None of the books may go")),
+        *(
+            ("iade mümkündür", "Hiçbir koşulda iade mümkündür"),
+            ("Books may", "Books may\nnot go"),
+            ("The answer is", "The answer is no."),
+        ),
+        *(("Rückgabe ist", "Rückgabe ist nicht möglich"), ("accepted", "no longer accepted")),
     ],
 )
 def test_no_cut_stands_beside_a_negation(quote: str, text: str) -> None:
     """A quote that leaves out the negation next to it says the opposite, so it is none."""
     assert find_quote(quote, text) is None
+
+
+@pytest.mark.parametrize(
+    "quote, text",
+    [
+        *(
+            ("Return window: 21 days", f"Return window: 21 days{behind}")
+            for behind in (
+                "\n\nNo returns on",
+                "\nNo returns on",
+                "\n- no returns on",
+                "\n## no returns",
+                "\n> * **No**",
+            )
+        ),
+        *(("Return window", "Refundable: no\n\nReturn window"), ("Return window", "Refundable: no\n- Return window")),
+        *(("Fill in form", "Fill in form No. 5"), ("Sipariş formu", "Sipariş formu no 12")),
+        *(
+            ("Sipariş formu", "Sipariş formu no: A-12"),
+            ("iade etmek", "iade etmek olmak"),
+            ("edilmesi", "iade edilmesi"),
+        ),
+    ],
+)
+def test_a_negation_of_its_own_block_and_a_number_are_none(quote: str, text: str) -> None:
+    """A negation that begins another block, and "No." in front of a number, do not touch the quote."""
+    assert find_quote(quote, text) is not None
 
 
 @pytest.mark.parametrize(

@@ -60,10 +60,10 @@ _WORD = re.compile(r"\w+")
 _OLD_NOT = r"nicht|kein\w{0,2}|niemals|jamais|nunca|jamás|не|нет|नहीं|لا|لم|لن|ليس|ليست|غير|ممنوع"
 _NO_CASE = r"no (?:circumstances?|conditions?|account|way|case|event|time|means|longer)"
 _AFTER_NEGATION = re.compile(
-    rf"""(?:(?<!\w)(?:not|no|never|cannot|without|nor|neither|asla|hiç|hiçbir|{_OLD_NOT}|ohne|بدون)|n't|(?<!\w)[안못])
-      [ *_"'`(\[]{{1,4}}\x00
-    | (?<!\w)(?:{_NO_CASE.replace(" ", "[ ]")}|hiçbir[ ]\w{{1,12}}),?[ *_]{{1,4}}\x00
-    | (?<!\w)(?:none|neither)[ ]of(?:[ ](?:the|these|those|our|your|its))?[ ]\x00
+    rf"""(?:(?<![^\W_])(?:not|no|never|cannot|without|nor|neither|asla|hiç|hiçbir|{_OLD_NOT}|ohne|بدون)|n't|(?<![^\W_])[안못])
+      [ *_"'`(\[]{{1,6}}\x00
+    | (?<![^\W_])(?:{_NO_CASE.replace(" ", "[ ]")}|hiçbir[ ]\w{{1,12}}),?[ *_]{{1,6}}\x00
+    | (?<![^\W_])(?:none|neither)[ ]of(?:[ ](?:the|these|those|our|your|its))?[ ]\x00
     | (?:[不没沒未勿非无無别莫]|禁止|[严嚴]禁|不得|不可)\x00""",
     re.VERBOSE | re.IGNORECASE,
 )
@@ -72,9 +72,9 @@ _TURKISH_VERB = (
     r"(?:m[ae]z\w{0,8}|m[ae](?:y[ae]n|y[ae]c|d[ae]n|d[ıi]|m[ıi]ş|m[ae]l[ıi])\w{0,8}|m[ıiuü]yor\w{0,8})"
 )
 _BEFORE_NEGATION = re.compile(
-    rf"""[\w%°{_MONEY}]["'*_`)]*\x00(?:[ *_"'`]{{0,4}}
+    rf"""[\w%°{_MONEY}]["'*_`)]*\x00(?:[ *_"'`]{{0,6}}
     (?:(?:not|no(?![.:]?[ ]?(?:[a-z]-?)?\d)|never|cannot|n't|asla|hiç|hiçbir|değil\w*|yok(?:tu|tur|muş|sa)?
-      |{_OLD_NOT}|{_TURKISH_VERB})(?!\w)
+      |{_OLD_NOT}|{_TURKISH_VERB})(?![^\W_])
       |[不没沒未勿無]|禁止|[严嚴]禁|않|없|못|아니)
     | (?:でき|出来|し|され|られ|れ|では|じゃ|は)?(?:ません|ない|なかっ|なく))""",
     re.VERBOSE | re.IGNORECASE,
