@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from llama_index_grounded.errors import ConfigurationError
@@ -53,6 +53,8 @@ class Options:
     inline_citations: bool
     keys: MetadataKeys
     counter: TokenCounter | None
+    policies: tuple[OnFail, ...] = field(init=False, default=())
+    """What becomes of an answer that fails, by check; read once, since a check is somebody else's object."""
 
     def __post_init__(self) -> None:
         """Refuse what can not work."""
@@ -66,8 +68,7 @@ class Options:
             raise ConfigurationError("keys must be a MetadataKeys")
         if not isinstance(self.counter, (TokenCounter, type(None))):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ConfigurationError("counter must be a TokenCounter")
-        for check in self.checks:
-            _can_check(check)
+        object.__setattr__(self, "policies", tuple(map(_policy, self.checks)))
         _one_of("question_position", self.question_position, QuestionPosition)
         _one_of("on_invalid_ids", self.on_invalid_ids, InvalidIdPolicy)
         _one_of("on_error", self.on_error, OnError)
@@ -109,10 +110,13 @@ def _written(value: Any) -> Any:
     return value if isinstance(value, (str, int, float, bool, type(None))) else repr(value)
 
 
-def _can_check(check: object) -> None:
+def _policy(check: object) -> OnFail:
+    """Return the policy of a check, and refuse what is none."""
     if isinstance(check, type) or not callable(getattr(check, "check", None)):
         raise ConfigurationError(f"a check must have a method check, as {check!r} has not")
-    _one_of(f"on_fail of {type(check).__name__}", getattr(check, "on_fail", None), OnFail)
+    policy: Any = getattr(check, "on_fail", None)
+    _one_of(f"on_fail of {type(check).__name__}", policy, OnFail)
+    return cast("OnFail", policy)
 
 
 def _of_check(check: object) -> dict[str, Any]:
@@ -121,7 +125,7 @@ def _of_check(check: object) -> dict[str, Any]:
     settings = fields(check) if is_dataclass(check) else ()
     options = {each.name: getattr(check, each.name) for each in settings}
     written = {name: value if isinstance(value, plain) else type(value).__qualname__ for name, value in options.items()}
-    return {"check": type(check).__qualname__, "on_fail": getattr(check, "on_fail", None), **written}
+    return {"check": type(check).__qualname__, **written}
 
 
 def _one_of(name: str, value: object, literal: Any) -> None:
