@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from hypothesis import strategies as st
 
 from llama_index_grounded.checks.numbers import NumberCheck
-from llama_index_grounded.schema import AnswerClaim, CheckResult, SourceRef
+from llama_index_grounded.schema import AnswerClaim, CheckResult, QuoteMatch, SourceRef
 from llama_index_grounded.synthesis.checking import CheckContext, ShownSource
 from tests import hostile
 
@@ -68,6 +68,34 @@ PIECES = (
         "[S1]",
         "S1",
     ),
+    *(
+        ".5",
+        "1e6",
+        "2020/21",
+        "minus ",
+        "eksi ",
+        "saat 14.00",
+        "10.30",
+        " buçuk",
+        " cents",
+        "¢",
+        " weeks",
+        " iş günü",
+        "covid-19",
+        "H2O",
+    ),
+    *(
+        "twenty-",
+        "first",
+        "birinci",
+        "yirmibirinci",
+        "+902125551234",
+        "(S1, p. 4)",
+        "[1]",
+        "^1^",
+        "Source 1 ",
+        "1) a 2) b ",
+    ),
     *("# ", "## 3.1 ", "1. ", "2) ", "`", "```", "https://a.b/22?c=3", "](/p/22)", "a", "x", "İ", "ş", "days", " gün"),
 )
 
@@ -85,23 +113,28 @@ def context(
     question: str = "",
     cited: Sequence[str] | None = None,
     claims: Sequence[tuple[str, tuple[str, ...]]] = (),
-    title: str | None = None,
+    shown: Mapping[str, str] | None = None,
+    quotes: Sequence[str] = (),
+    found: Sequence[QuoteMatch] = (),
 ) -> CheckContext:
     """Return an answer with its sources, all of them cited unless `cited` says which."""
     texts = sources if isinstance(sources, Mapping) else {f"S{at}": text for at, text in enumerate(sources, 1)}
-    shown = {
-        key: ShownSource(ref=SourceRef(key=key, node_id=key, document_id=key, chunk_id=key, title=title), text=text)
+    sources_shown = {
+        key: ShownSource(
+            ref=SourceRef(key=key, node_id=key, document_id=key, chunk_id=key), text=text, shown=shown or {}
+        )
         for key, text in texts.items()
     }
     return CheckContext(
         question=question,
         answer=answer,
-        sources=shown,
-        cited=tuple(shown if cited is None else cited),
+        sources=sources_shown,
+        cited=tuple(sources_shown if cited is None else cited),
         claims=tuple(
-            AnswerClaim(text=text, start=answer.index(text), end=answer.index(text) + len(text), keys=keys)
-            for text, keys in claims
+            AnswerClaim(text=text, start=answer.index(text), end=answer.index(text) + len(text), keys=keys, quote=quote)
+            for (text, keys), quote in zip(claims, [*quotes, *[""] * len(claims)], strict=False)
         ),
+        found=tuple(found),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import pickle
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from llama_index_grounded.checks.overlap import OverlapCheck, support
 from llama_index_grounded.errors import ConfigurationError
-from llama_index_grounded.schema import AnswerClaim, SourceRef
+from llama_index_grounded.schema import AnswerClaim, QuoteMatch, SourceRef
 from llama_index_grounded.synthesis.checking import AnswerCheck, CheckContext, ShownSource
 from tests import hostile
 
@@ -39,7 +40,9 @@ def given_context(
     """Return what the check is given; without more, one source, and it is cited."""
     shown = {
         key: ShownSource(
-            ref=SourceRef(key=key, node_id=key, document_id=key, chunk_id=key, title=title, section=section), text=text
+            ref=SourceRef(key=key, node_id=key, document_id=key, chunk_id=key),
+            text=text,
+            shown={"title": title, "section": section},
         )
         for key, text in ({"S1": RULES} if sources is None else sources).items()
     }
@@ -132,6 +135,16 @@ def test_each_claim_has_its_own_sources() -> None:
     assert free.status == "passed"
 
 
+def test_a_moved_quote_brings_its_source() -> None:
+    """Where the quote of a claim was found in another source than it names, the claim is compared with that too."""
+    answer, quote = "Damaged books may not be returned.", "may not be returned"
+    claim = AnswerClaim(text=answer, start=0, end=len(answer), keys=("S1",), quote=quote)
+    given = given_context(answer, {"S1": "Cats sleep.", "S2": RULES}, cited=("S1",), claims=(claim,))
+    match = QuoteMatch(quote=quote, keys=("S1",), key="S2", moved=True)
+    assert OverlapCheck().check(given).status == "failed"
+    assert OverlapCheck().check(replace(given, found=(match,))).status == "passed"
+
+
 def test_claims_are_cut_where_they_meet() -> None:
     """Two claims without full stops are two sentences, each with its own sources."""
     answer = "Cats sleep a lot and damaged books may not be returned"
@@ -148,6 +161,10 @@ def test_an_answer_that_claims_nothing_is_skipped(answer: str) -> None:
     """Where there is nothing to compare the check says so, and does not pass."""
     result = OverlapCheck().check(given_context(answer))
     assert result.status == "skipped"
+    assert result.detail in {
+        "no sentence of the answer claims something",
+        "no sentence of the answer has a word or number to compare",
+    }
     assert result.score is None
     assert support(answer, [RULES]) == 1.0
 

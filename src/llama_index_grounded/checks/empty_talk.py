@@ -50,8 +50,9 @@ _POLITE_START = re.compile(
     r"|(?:please[ ])?if[ ]you[ ](?:have|need|want|would[ ]like)[ ](?:any|more|further|other|additional|questions?)\b"
     r"|(?:sure|certainly|of[ ]course|absolutely|thanks|thank[ ]you|you['’]re[ ]welcome|happy[ ]to[ ]help|my[ ]pleasure"
     r"|(?:i['’]m[ ]|i[ ]am[ ])?(?:glad|happy)[ ]to[ ]help)\b"
-    r"|umar[ıi][mz]\b|(?:daha[ ]fazla[ ]|başka[ ](?:bir[ ])?|herhangi[ ]bir[ ]|ek[ ])?soru(?:nuz|lar|n|larınız|ların)?[ ]"
-    r"(?:olursa|varsa)\b|yardımcı[ ]olabildi|teşekkür(?:ler)?\b|tabii?\b|elbette\b|rica[ ]ederim\b"
+    r"|umar[ıi][mz]\b|(?:daha[ ]fazla[ ]|başka[ ](?:bir[ ])?|herhangi[ ]bir[ ]|ek[ ])?"
+    r"soru(?:nuz|lar|n|larınız|ların)?[ ](?:olursa|varsa)\b|yardımcı[ ]olabildi|teşekkür(?:ler)?\b|tabii?\b|elbette\b"
+    r"|rica[ ]ederim\b"
 )
 _GREETING = re.compile(
     r"(?:hello|hi|hey|dear|greetings|good[ ](?:morning|afternoon|evening|day)|merhaba(?:lar)?|selam(?:lar)?|sayın"
@@ -76,9 +77,9 @@ _LEAD_IN = re.compile(
 )
 _VERBS = _set(
     """
-    is are was were be been being am has have had do does did can could may might must will would shall should takes take
-    took taken get gets got need needs needed require requires required pay pays paid apply applies applied expire
-    expires expired begin begins began give gives gave given allow allows allowed become becomes became costs lasts
+    is are was were be been being am has have had do does did can could may might must will would shall should
+    takes take took taken get gets got need needs needed require requires required pay pays paid
+    apply applies applied expire expires expired begin begins began give gives gave given allow allows allowed become becomes became costs lasts
     starts ends opens closes includes include return's won't don't
     """
 )
@@ -87,7 +88,8 @@ _TURKISH_VERB = re.compile(
 )
 _TAG = re.compile(r",\s*(?:right|correct|ok|okay|yes|no|eh|huh|tamam|doğru)\W*\Z")
 _TOLD = re.compile(
-    r"(?:did|do)[ ]you[ ]know\b|have[ ]you[ ]heard\b|.*\b(?:biliyor|duydunuz|duymuş)[ ]?(?:mu|muy|muydunuz|musunuz|mudunuz)"
+    r"(?:did|do)[ ]you[ ]know\b|have[ ]you[ ]heard\b"
+    r"|.*\b(?:biliyor|duydunuz|duymuş)[ ]?(?:mu|muy|muydunuz|musunuz|mudunuz)"
 )
 _ENUMERATED = re.compile(r"[0-9]{1,2}(?:[.)]|(?:\.[0-9]{1,3}){1,4}[.)]?)[ \t]+")
 

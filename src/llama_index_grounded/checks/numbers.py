@@ -2,36 +2,37 @@
 
 `quantities` says what is a number and how notations compare, `number_support` when one stands in a text. On top:
 
-* A claim with sources of its own is looked up in these, everything else in all cited sources; ``scope="all"`` looks in
-  every source of the prompt. A source is its included text, its title and its section. Both ends of a range, and both
-  parts of a date, must stand in one of them (or in the question).
-* Citation markers and source keys, numbers of list items (``1.``, ``2)``, ``(3)`` at the start of a line) and of
-  Markdown headings (``## 3.1 Returns``, ``## 3. Returns``) are no numbers of the answer; nor are words that are often
-  no number ("one", "bir", "first", "half"), which do count in a source.
+* A claim with sources of its own is looked up in these and in the source in which its quote was found, everything else
+  in all cited sources; ``scope="all"`` looks in every source of the prompt. A source is its included text and what else
+  the model saw of it: its title, section, date. Both ends of a range, and both parts of a date, must stand in one of
+  them (or in the question).
+* What `not_said` names (citations, keys, numbers of lists and headings) is no number of the answer; nor are digits
+  between letters (``B2B``) and words that are often no number ("one", "bir", "first", "half"). In a source these count.
 * Numbers in code are checked, and count, like all others; numbers in URLs do neither.
 * No number in the answer: ``passed``, and the detail says so, for there is nothing that could be wrong. No source in
   the prompt: ``skipped``. An answer that cites nothing has its numbers looked up in the question only.
 
 What it can not see: a number that stands in the source for something else. Where a source says "50–199 copies: 15 %;
-200 and more: 22 %", an answer that promises 22 % for 120 copies passes. Nor does it know names, units of measure
-("5 days" against "5 weeks") or that "-5 %" is "fell by 5 %". The value alone counts: ``3.10`` is ``3.1`` unless one of
+200 and more: 22 %", an answer that promises 22 % for 120 copies passes. Nor does it know names, most units (of time,
+length and weight it does), or that "-5 %" is "fell by 5 %". The value alone counts: ``3.10`` is ``3.1`` unless one of
 them is called a version.
 """
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Literal, get_args
 
-from llama_index_grounded.checks.number_support import Facts, Sums, stands
+from llama_index_grounded.checks.claim_sources import claim_sources
+from llama_index_grounded.checks.not_said import not_said
+from llama_index_grounded.checks.number_sums import Sums
+from llama_index_grounded.checks.number_support import Facts, stands
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.schema import CheckResult, Span
 from llama_index_grounded.synthesis.checking import CheckContext, OnFail
-from llama_index_grounded.synthesis.markers import CLOSERS, match_marker
-from llama_index_grounded.synthesis.window import Outcome, View
 from llama_index_grounded.text.number_forms import Quantity
 from llama_index_grounded.text.quantities import quantities
 
@@ -40,13 +41,6 @@ __all__ = ["NumberCheck", "Scope"]
 Scope = Literal["cited", "all"]
 """Where a number may stand: in what is cited for it, or in any source of the prompt."""
 
-_OPENERS = re.compile("[" + re.escape("".join(CLOSERS)) + "]")
-_KEY = re.compile(r"(?<![^\W_])[Ss][0-9]+(?![^\W_])")
-_ENUMERATION = re.compile(
-    r"^[ \t>]*(?:[-*+•][ \t]+)?(?:\*\*|__)?\(?[0-9]{1,3}(?:\.[0-9]{1,3}){0,4}[.)](?:\*\*|__)?[ \t]+(?=\S)"
-    r"|^#{1,6}[ \t]+[0-9]{1,2}(?:[.)]|(?:\.[0-9]{1,3}){1,4}[.)]?)[ \t]+(?=\S)",
-    re.MULTILINE,
-)
 _NAMED = 20
 _SHOWN = 40
 _MOST_DERIVED = 50
@@ -59,8 +53,8 @@ class NumberCheck:
     Args:
         on_fail: What becomes of an answer that fails: ``"flag"``, ``"refuse"`` or ``"retry"``.
         allow_derived: Also allow the sum or difference of two numbers of one cited source (or the question), and a
-            percentage of a number by a percentage of the source. The detail names each. Only the first 50 numbers that
-            stand nowhere are tried.
+            percentage of a number by a percentage of the source, and the percentage that one number is of another. The
+            detail names each. Only the first 50 numbers that stand nowhere are tried.
         scope: ``"cited"`` looks in the cited sources, ``"all"`` in all sources of the prompt.
 
     Raises:
@@ -159,7 +153,10 @@ class _Lookup:
             "source" if self._everywhere else "cited source" if self._claim(quantity) is None else "source of its claim"
         )
         elsewhere = f", but in {other}" if other is not None else ""
-        return f'"{self._written(quantity)}" stands in no {where}{elsewhere}'
+        bare = replace(quantity, measure="")
+        measured = bool(quantity.measure) and not elsewhere and self.supported(bare)
+        unit = f" as a number of {quantity.measure}s, only without that unit" if measured else ""
+        return f'"{self._written(quantity)}" stands in no {where}{elsewhere}{unit}'
 
     def _written(self, quantity: Quantity) -> str:
         text = " ".join(self._context.answer[quantity.start : quantity.end].split())
@@ -172,7 +169,9 @@ class _Lookup:
         """Return the sources of the claim in which a quantity stands."""
         place = bisect_right(self._starts, quantity.start) - 1
         claim = self._claims[place] if place >= 0 else None
-        return claim.keys if claim is not None and quantity.start < claim.end else None
+        if claim is None or quantity.start >= claim.end:
+            return None
+        return claim_sources(claim, self._context)
 
     def _keys(self, quantity: Quantity) -> tuple[str, ...]:
         if self._everywhere:
@@ -183,30 +182,20 @@ class _Lookup:
     def _facts(self, key: str) -> Facts:
         if key not in self._read:
             source = self._context.sources[key]
-            self._read[key] = Facts.of(source.text, source.ref.title or "", source.ref.section or "")
+            self._read[key] = Facts.of(source.text, *source.shown.values())
         return self._read[key]
 
 
 def _numbers_of(context: CheckContext) -> Iterator[Quantity]:
     """Yield the quantities of the answer that are to be found in a source."""
-    regions = sorted(_not_said(context))
+    regions = sorted(not_said(context.answer, context.sources))
     starts = [start for start, _ in regions]
+    # One region may lie in another; what counts is how far those that have begun reach.
+    reaches = list(accumulate((end for _, end in regions), max))
     for quantity in quantities(context.answer):
         place = bisect_right(starts, quantity.start) - 1
-        if quantity.certain and (place < 0 or quantity.end > regions[place][1]):
+        if quantity.certain and (place < 0 or quantity.end > reaches[place]):
             yield quantity
-
-
-def _not_said(context: CheckContext) -> Iterator[tuple[int, int]]:
-    """Yield where markers, keys and the numbers of lists and headings stand."""
-    answer = context.answer
-    yield from (found.span() for found in _ENUMERATION.finditer(answer))
-    yield from (found.span() for found in _KEY.finditer(answer) if found[0].upper() in context.sources)
-    whole = View(answer, len(answer), more=False, last=True, openers="")
-    for opener in _OPENERS.finditer(answer):
-        hit = match_marker(whole, opener.start())
-        if hit.outcome is Outcome.FOUND:
-            yield opener.start(), hit.end
 
 
 def _listed(sentences: Sequence[str]) -> str:

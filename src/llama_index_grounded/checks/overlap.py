@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import get_args
 
+from llama_index_grounded.checks.claim_sources import claim_sources
 from llama_index_grounded.checks.number_support import Facts, stands
 from llama_index_grounded.checks.sentences import Part, claims_something, sentences, wording
 from llama_index_grounded.checks.words import Word, content_words, is_turkish, main_script
@@ -71,9 +72,10 @@ def support(answer: str, sources: Sequence[str], question: str = "") -> float:
 class OverlapCheck:
     """The wording of every sentence that claims something stands, for the most part, in the cited sources.
 
-    A claim with sources of its own is compared with these, everything else with all cited sources together; a source is
-    its included text, its title and its section. The score is that of the weakest sentence, because on long answers
-    with one foreign sentence the mean found far fewer of them (AUROC 0.86 against 1.00).
+    A claim with sources of its own is compared with these and with the source in which its quote was found, everything
+    else with all cited sources together; a source is its included text and what else the model saw of it (title,
+    section, date). The score is that of the weakest sentence, because on long answers with one foreign sentence the
+    mean found far fewer of them (AUROC 0.86 against 1.00).
 
     Skipped, not failed: an answer that cites nothing or claims nothing, and one in another script than all its sources.
     An answer in another language of the same script fails: words are all that is compared.
@@ -111,6 +113,8 @@ class OverlapCheck:
     def check(self, context: CheckContext) -> CheckResult:
         """Judge one answer; see the class."""
         pieces = list(_pieces(context))
+        if not pieces:
+            return self._skipped("no sentence of the answer claims something")
         used = dict.fromkeys(key for _, keys in pieces for key in keys)
         if not used:
             return self._skipped("the answer cites no source")
@@ -120,7 +124,7 @@ class OverlapCheck:
             return self._skipped("the answer is in another script than its sources")
         judged = _judge_all(pieces, used, context)
         if not judged:
-            return self._skipped("the answer claims nothing that could be compared")
+            return self._skipped("no sentence of the answer has a word or number to compare")
         weak = [found for found in judged if found.value < self.threshold]
         score = min(found.value for found in judged)
         return CheckResult(
@@ -141,7 +145,7 @@ def _pieces(context: CheckContext) -> Iterator[tuple[Part, tuple[str, ...]]]:
     bounds = list[tuple[int, int, tuple[str, ...]]]()
     for claim in sorted(context.claims, key=lambda claim: claim.start):
         start = max(at, claim.start)
-        bounds += [(at, start, context.cited), (start, claim.end, claim.keys or context.cited)]
+        bounds += [(at, start, context.cited), (start, claim.end, claim_sources(claim, context) or context.cited)]
         at = max(at, claim.end)
     for start, end, keys in [*bounds, (at, len(context.answer), context.cited)]:
         for part in sentences(context.answer[start:end]):
@@ -199,7 +203,7 @@ class _Source:
     @classmethod
     def of(cls, source: ShownSource, *, turkish: bool) -> _Source:
         """Read a source as the model saw it."""
-        return cls.read(source.text, source.ref.title or "", source.ref.section or "", turkish=turkish)
+        return cls.read(source.text, *source.shown.values(), turkish=turkish)
 
     @classmethod
     def read(cls, text: str, *headings: str, turkish: bool) -> _Source:

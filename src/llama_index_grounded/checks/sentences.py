@@ -223,9 +223,9 @@ def claims_something(sentence: str) -> bool:
     """Say whether a sentence states something that a source could support; when in doubt it does.
 
     False for headings and bold lines of one to four words without a verb, questions that only ask, greetings,
-    pleasantries ("I hope this helps"), "Based on the sources:", a lead-in that ends with a colon, and what has no letter
-    or digit beside its markers. None of these may hold a number or a negation. By rules for English and Turkish, in
-    `empty_talk`; in another language only the signs count.
+    pleasantries ("I hope this helps"), "Based on the sources:", a lead-in that ends with a colon, and what has no
+    letter or digit beside its markers. None of these may hold a number or a negation. By rules for English and
+    Turkish, in `empty_talk`; in another language only the signs count.
 
     Example:
         >>> claims_something("Umarım yardımcı olur!"), claims_something("Books are due after 14 days.")

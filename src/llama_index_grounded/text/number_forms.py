@@ -8,14 +8,14 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Context, Decimal
 from typing import Final, Literal
 
 from llama_index_grounded.text.case import lower
-from llama_index_grounded.text.number_words import dates_of, readings_of
+from llama_index_grounded.text.number_words import dates_of, readings_of, shifted
 
-__all__ = ["READERS", "Kind", "Quantity", "Reading", "one"]
+__all__ = ["READERS", "Kind", "Quantity", "Reading", "date", "one", "seconds_of"]
 
 Kind = Literal["number", "percent", "currency", "date", "range", "version", "ordinal", "time", "digits"]
 Reading = tuple[Decimal | None, ...]
@@ -39,6 +39,10 @@ class Quantity:
     """The digits with their separators; empty for words."""
     certain: bool = True
     """False for a word that is often no number."""
+    measure: str = ""
+    """The unit of time, length or weight behind a number, as `measures` names it."""
+    name: str = ""
+    """In lower case, the word of letters and digits in which it stands behind letters ("covid-19")."""
     parts: tuple[Quantity, ...] = ()
     """What it is made of: ends of a range, parts of a fraction, groups of digits, day and year of a date."""
 
@@ -47,6 +51,8 @@ _VERSION = re.compile(r"[^0-9]*([0-9]+(?:\.[0-9]+)*)[-.]?(.*)", re.DOTALL)
 _NUMBER = re.compile("[0-9]+")
 _DOTTED = re.compile(r"[0-9]+(?:\.[0-9]+)*")
 _SPACED = re.compile("[^ ]+")
+_YEARS = re.compile(r"([12][0-9]{3})/([0-9]{2}|[0-9]{4})")
+_POWER = re.compile(r"([0-9.]+)e([+-]?[0-9]+)", re.IGNORECASE)
 _VULGAR = re.compile(r"([0-9]*)([^0-9])")
 _QUOTIENT = Context(prec=28)
 _HALF_DAY, _HOURS, _SIXTY = 12, 24, 60
@@ -94,8 +100,19 @@ def date(start: int, text: str, days: tuple[Reading, ...]) -> Quantity:
     return one("date", start, text, days, parts=parts)
 
 
-def _time(text: str, start: int) -> Iterator[Quantity]:
+def _clock(text: str) -> tuple[int, int, int]:
     hour, minute, second = (*map(int, _NUMBER.findall(text)), 0, 0)[:3]
+    return hour, minute, second
+
+
+def seconds_of(clock: str) -> Decimal:
+    """Return the second of the day that hours and minutes with a mark between them stand for."""
+    hour, minute, second = _clock(clock)
+    return Decimal((hour * _SIXTY + minute) * _SIXTY + second)
+
+
+def _time(text: str, start: int) -> Iterator[Quantity]:
+    hour, minute, second = _clock(text)
     half = next((half for half in ("am", "pm") if half[0] in text.lower()), "")
     if minute >= _SIXTY or second >= _SIXTY or hour > (_HALF_DAY if half else _HOURS):
         yield from _numbers(text, start)
@@ -117,7 +134,8 @@ def _version(text: str, start: int) -> Iterator[Quantity]:
 def _digits(text: str, start: int) -> Iterator[Quantity]:
     groups = tuple(_numbers(text, start))
     digits = "".join(group.numeral for group in groups)
-    yield one("digits", start, text, ((Decimal(digits),),), unit=digits, parts=groups)
+    numeral = text if text.startswith("+") else ""
+    yield one("digits", start, text, ((Decimal(digits),),), unit=digits, numeral=numeral, parts=groups)
 
 
 def _fraction(text: str, start: int) -> Iterator[Quantity]:
@@ -128,6 +146,12 @@ def _fraction(text: str, start: int) -> Iterator[Quantity]:
         yield one("number", start, text, ((Decimal(vulgar[1] or 0) + _QUOTIENT.divide(top, bottom),),), numeral=text)
         return
     parts = tuple(_numbers(text, start))
+    span = _YEARS.fullmatch(text)
+    if span is not None and span[2] == str(int(span[1]) + 1)[-len(span[2]) :]:
+        years = (Decimal(span[1]), Decimal(int(span[1]) + 1))
+        ends = (parts[0], replace(parts[1], readings=((years[1],), *parts[1].readings)))
+        yield one("range", start, text, (years,), parts=ends)
+        return
     *whole, top, bottom = (part.readings[0][0] or Decimal(0) for part in parts)
     if not bottom:
         yield from parts
@@ -137,10 +161,15 @@ def _fraction(text: str, start: int) -> Iterator[Quantity]:
 
 
 def _number(text: str, start: int) -> Iterator[Quantity]:
-    values = readings_of(text)
+    power = _POWER.fullmatch(text)
+    if power is not None:
+        yield one("number", start, text, ((shifted(Decimal(power[1]), int(power[2])),),), numeral=text)
+        return
+    numeral = f"0{text}" if text.startswith(".") else text
+    values = readings_of(numeral)
     if values:
         parts = tuple(_numbers(text, start, _SPACED)) if " " in text else ()
-        yield one("number", start, text, tuple((value,) for value in values), numeral=text, parts=parts)
+        yield one("number", start, text, tuple((value,) for value in values), numeral=numeral, parts=parts)
         return
     for piece in _DOTTED.finditer(text):
         yield from (_number if readings_of(piece[0]) else _version)(piece[0], start + piece.start())

@@ -16,7 +16,7 @@ _END = r"(?![^\W_])"
 _YEAR = r"[0-9]{4}(?![0-9]|[.,][0-9])"
 ATOM = re.compile(
     rf"""
-    (?=[^\W_]|[+(¼-¾⅐-⅞])(?:
+    (?=[^\W_]|[+(.¼-¾⅐-⅞])(?:
     (?P<date>
       [0-9]{{4}}(?P<iso>[-/.])[0-9]{{1,2}}(?P=iso)[0-9]{{1,2}}(?![0-9]|[-/.][0-9])
     | [0-9]{{1,2}}(?P<dmy>[-/.])[0-9]{{1,2}}(?P=dmy)[0-9]{{4}}(?![0-9]|[-/.][0-9])
@@ -29,7 +29,7 @@ ATOM = re.compile(
     )
     |(?P<time>
       [0-9]{{1,2}}:[0-9]{{2}}(?::[0-9]{{2}})?(?![:0-9])(?:\s?(?:[ap]m|[ap]\.m\.){_END})?
-    | [0-9]{{1,2}}\s?(?:[ap]m|[ap]\.m\.){_END}
+    | [0-9]{{1,2}}(?:\.[0-5][0-9])?\s?(?:[ap]m|[ap]\.m\.){_END}
     )
     |(?P<version>
       (?<![^\W_])(?:v\.?|(?:version|release|sürüm)\s)[0-9]+(?:\.[0-9]+)*(?:\.x{_END})?
@@ -38,7 +38,8 @@ ATOM = re.compile(
     | [0-9]+(?:\.[0-9]+){{2,}}(?![0-9]|[.,][0-9])
     )
     |(?P<digits>
-      \+[0-9]{{1,3}}(?:[ -]\(?[0-9]{{2,5}}\)?){{1,6}}(?![0-9])
+      \+[0-9]{{8,15}}(?![0-9])
+    | \+[0-9]{{1,3}}(?:[ -]\(?[0-9]{{2,5}}\)?){{1,6}}(?![0-9])
     | \([0-9]{{2,5}}\)[ -]?[0-9]{{2,4}}(?:[ -][0-9]{{2,4}}){{1,4}}(?![0-9])
     | 0[0-9]{{2,4}}(?:[ -][0-9]{{2,4}}){{2,4}}(?![0-9])
     | [0-9]+(?:-[0-9]+){{2,}}(?:-[0-9X])?(?![0-9])
@@ -46,6 +47,9 @@ ATOM = re.compile(
     )
     |(?P<fraction>(?:[0-9]{{1,3}}\s)?[0-9]{{1,6}}/[0-9]{{1,6}}(?![0-9/]|[.,][0-9])|[0-9]{{0,9}}[¼-¾⅐-⅞])
     |(?P<number>
+      [0-9]+(?:\.[0-9]+)?e[+-]?[0-9]{{1,2}}{_END}
+    | (?<![^\W_])(?<![].,)'"])\.[0-9]+(?![.,]?[0-9])
+    |
       [0-9]{{1,3}}(?P<gap>[ '\u00a0])[0-9]{{3}}(?:(?P=gap)[0-9]{{3}})*(?![0-9])(?:[.,][0-9]+)?(?![.,]?[0-9])
     | [0-9]+(?:[.,][0-9]+)*
     )
@@ -88,6 +92,9 @@ _NAMES: Final = {
     "RUB": ("₽",),
     "CNY": ("yuan",),
     "CHF": ("franc",),
+    "¢": ("¢", "cent", "cents"),
+    "kuruş": ("kuruş",),
+    "pence": ("pence",),
     "AUD": ("A$", "AU$"),
     "CAD": ("C$", "CA$"),
     "NZD": ("NZ$",),
@@ -95,6 +102,8 @@ _NAMES: Final = {
 }
 SYMBOLS: Final = {name: code for code, names in _NAMES.items() for name in names}
 """The code of each currency by its symbols and words."""
+MINOR: Final = {"¢": "¢", "kuruş": "TRY", "pence": "GBP"}
+"""The currency of each hundredth; a cent is one of several."""
 _CODES = "USD|EUR|GBP|TRY|TL|JPY|CHF|CAD|AUD|CNY|INR|KRW|RUB"
 _SIGNS = r"(?:US|AU?|CA?|NZ|HK)?\$|[€£¥₺₹₩₽]"
 BEFORE = re.compile(
@@ -104,8 +113,14 @@ _ENDING = r"(?:s|y?[aeıiuü]|n[ıiuü]n|d[ae]n?|d[ıiuü]r|l[ıiuü]k|s[ıiuü]
 AFTER = re.compile(
     rf"[ \u00a0]?%(?![0-9])|[\s-]?(?i:percent|per\scent|pct|percentage\spoints?){_END}"
     rf"|[ \u00a0-]?(?P<money>(?:{_SIGNS})(?![0-9])|(?:{_CODES}){_END}"
-    rf"|(?i:dollar|dolar|euro|avro|pound|sterlin|lira|rupee|franc)(?={_ENDING}{_END})|(?i:yen|yuan){_END})"
+    rf"|(?i:dollar|dolar|euro|avro|pound|sterlin|lira|rupee|franc)(?={_ENDING}{_END})|(?i:yen|yuan|cents?|pence){_END}"
+    rf"|(?i:kuruş)(?={_ENDING}{_END})|¢)"
 )
+MINUS = re.compile(r"(?<![^\W_])(?:minus|eksi)[ \u00a0]\Z", re.IGNORECASE)
+AND_A_HALF = re.compile(rf"[ \u00a0]buçuk{_END}", re.IGNORECASE)
+CLOCK = re.compile(r"(?:[01]?[0-9]|2[0-4])\.[0-5][0-9]")
+CLOCK_BEFORE = re.compile(r"(?<![^\W_])(?:saat(?:i|ler[ie]?)?|at)[: \u00a0]{1,2}\Z", re.IGNORECASE)
+NAME = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 MULTIPLIER = re.compile(
     rf"(?:(?P<sure>[kKM])|(?P<maybe>[mbB])){_END}|[ \u00a0]?(?P<short>mn|bn|tn|mio|Mio|Mrd){_END}"
     rf"|[\s-]?(?P<word>(?i:{'|'.join(SCALES)}))s?{_END}"

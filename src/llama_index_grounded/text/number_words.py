@@ -19,7 +19,6 @@ from typing import Final, NamedTuple
 __all__ = [
     "MONTH",
     "MONTH_NAMES",
-    "ORDINALS",
     "SCALES",
     "Phrase",
     "Term",
@@ -52,27 +51,6 @@ _TEENS = (
 _ENGLISH_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 _TURKISH_UNITS = ("bir", "iki", "üç", "dört", "beş", "altı", "yedi", "sekiz", "dokuz")
 _TURKISH_TENS = ("on", "yirmi", "otuz", "kırk", "elli", "altmış", "yetmiş", "seksen", "doksan")
-
-_ORDINAL_WORDS = (
-    ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"),
-    *(
-        (
-            "birinci",
-            "ikinci",
-            "üçüncü",
-            "dördüncü",
-            "beşinci",
-            "altıncı",
-            "yedinci",
-            "sekizinci",
-            "dokuzuncu",
-            "onuncu",
-        ),
-        ("ilk",),
-    ),
-)
-ORDINALS: Final = {word: Decimal(at) for words in _ORDINAL_WORDS for at, word in enumerate(words, 1)}
-"""Words for places, first to tenth."""
 
 _MONTHS = (
     ("january", "jan", "ocak"),

@@ -28,8 +28,6 @@ The rules; `number_words` tells what single numerals, words and dates stand for:
 
 from __future__ import annotations
 
-import copy
-import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -37,16 +35,17 @@ from decimal import Decimal
 
 from llama_index_grounded.text import number_shapes as shapes
 from llama_index_grounded.text.case import lower
-from llama_index_grounded.text.number_forms import READERS, Kind, Quantity, Reading, date, one
-from llama_index_grounded.text.number_words import ORDINALS, Phrase, Term, shifted, terms_of
+from llama_index_grounded.text.measures import measure_at
+from llama_index_grounded.text.number_forms import READERS, Kind, Quantity, Reading, date, seconds_of
+from llama_index_grounded.text.number_phrases import Spoken, lone_word
+from llama_index_grounded.text.number_words import shifted
 
 __all__ = ["Quantity", "quantities"]
 
-_LAST_WEAK_PLACE = 3
 _NO_SIGN = frozenset(")]}%.-–_'\"")
 _BETWEEN, _AND = "between ", " and "
 _LOOK_BACK, _BIG_DAY, _YEAR, _SHORT_YEAR = 12, 2, 4, 2
-_HUNDRED = Decimal(100)
+_LONGEST_NAME = 60
 
 
 def quantities(text: str) -> list[Quantity]:
@@ -57,7 +56,7 @@ def quantities(text: str) -> list[Quantity]:
         [('percent', '22'), ('number', '22')]
     """
     folded = _fold(text)
-    return list(_with_ranges(folded, _measured(folded)))
+    return list(_with_ranges(folded, _named(folded, _measured(folded))))
 
 
 def _fold(text: str) -> str:
@@ -76,10 +75,14 @@ def _measured(folded: str) -> Iterator[Quantity]:
             continue
         found = bare
         if bare.kind == "number":
-            found = _with_unit(folded, _multiplied(folded, bare), floor)
+            found = _with_unit(folded, _multiplied(folded, _with_half(folded, bare)), floor)
+            measure = measure_at(folded, found.end)
+            found = _as_clock(folded, replace(found, measure=measure) if measure else found)
         if not found.numeral and found.kind != "ordinal":
             words = set(lower(folded[bare.start : bare.end]).split())
-            counted = shapes.MEASURE.match(folded, found.end) is not None and not words & shapes.NEVER_ALONE
+            counted = not words & shapes.NEVER_ALONE and (
+                found.measure != "" or shapes.MEASURE.match(folded, found.end) is not None
+            )
             certain = found.certain or counted or found.kind != "number"
             found = replace(found, certain=certain)
             if words <= shapes.ENGLISH_TOO and not (certain or turkish):
@@ -90,7 +93,7 @@ def _measured(folded: str) -> Iterator[Quantity]:
 
 def _bare(folded: str) -> Iterator[Quantity]:
     """Yield what the patterns find, and what number words add up to."""
-    spoken: _Spoken | None = None
+    spoken: Spoken | None = None
     for atom in shapes.ATOM.finditer(folded):
         kind = atom.lastgroup or "word"
         if spoken is not None and (kind != "word" or not spoken.goes_on(folded, atom)):
@@ -102,85 +105,57 @@ def _bare(folded: str) -> Iterator[Quantity]:
             # A Turkish ending: "1984'ten".
             continue
         if kind == "word":
-            spoken = _Spoken.begin(atom)
-            yield from _lone_word(atom)
+            spoken = Spoken.begin(atom)
+            yield from lone_word(atom)
         else:
             yield from READERS[kind](atom[0], atom.start())
     if spoken is not None:
         yield spoken.quantity()
 
 
-class _Spoken:
-    """Number words that follow each other."""
-
-    def __init__(self, phrase: Phrase, atom: re.Match[str]) -> None:
-        self._phrase = phrase
-        self._start, self._end = atom.span()
-        self._reach = self._end
-        self._words = [lower(atom[0])]
-
-    @classmethod
-    def begin(cls, atom: re.Match[str]) -> _Spoken | None:
-        """Return a number that begins with this word, None if it is no number word."""
-        terms = _terms(atom[0])
-        phrase = _added(Phrase(terms[0]), terms[1:]) if terms else None
-        return None if phrase is None else cls(phrase, atom)
-
-    def goes_on(self, folded: str, atom: re.Match[str]) -> bool:
-        """Take the next word, if it goes on with the number."""
-        gap, after_and = folded[self._reach : atom.start()], self._reach != self._end
-        if gap not in {" ", "-", "\n", "\u00a0"}:
-            return False
-        if atom[0].lower() == "and" and self._phrase.takes_and and not after_and:
-            self._reach = atom.end()
-            return True
-        terms = _terms(atom[0])
-        phrase = _added(self._phrase, terms) if terms and not (after_and and terms[0].value >= _HUNDRED) else None
-        if phrase is None:
-            return False
-        self._phrase, self._end, self._reach = phrase, atom.end(), atom.end()
-        self._words.append(lower(atom[0]))
-        return True
-
-    def quantity(self) -> Quantity:
-        """Return the number."""
-        several = len(self._words) > 1 and not shapes.ENGLISH_TOO.issuperset(self._words)
-        certain = several or self._words[0] not in shapes.AMBIGUOUS
-        return Quantity(
-            start=self._start, end=self._end, kind="number", readings=((self._phrase.value,),), certain=certain
-        )
+def _with_half(folded: str, found: Quantity) -> Quantity:
+    """Return "2 buçuk" as 2,5."""
+    behind = shapes.AND_A_HALF.match(folded, found.end) if found.numeral.isdigit() else None
+    if behind is None:
+        return found
+    numeral = f"{found.numeral},5"
+    return replace(found, end=behind.end(), readings=((Decimal(f"{found.numeral}.5"),),), numeral=numeral)
 
 
-def _terms(word: str) -> tuple[Term, ...]:
-    """Return the number words in a word, also where its capital I is a Turkish ı."""
-    return terms_of(lower(word)) or (terms_of(lower(word.replace("I", "ı"))) if "I" in word else ())
+def _as_clock(folded: str, found: Quantity) -> Quantity:
+    """Return a number such as "14.00" as a time where "saat" or "at" stands in front of it."""
+    if found.kind != "number" or found.measure or shapes.CLOCK.fullmatch(found.numeral) is None:
+        return found
+    near = shapes.CLOCK_BEFORE.search(folded, max(0, found.start - _LOOK_BACK), found.start)
+    return found if near is None else _clock(found)
 
 
-def _added(phrase: Phrase, terms: tuple[Term, ...]) -> Phrase | None:
-    """Return the number with more words, None if they do not go on with it."""
-    longer = copy.copy(phrase)
-    for term in terms:
-        if not longer.takes(term):
-            return None
-        longer.add(term)
-    return longer
+def _clock(found: Quantity) -> Quantity:
+    return replace(found, kind="time", readings=((seconds_of(found.numeral),),), parts=(found,))
 
 
-def _lone_word(atom: re.Match[str]) -> Iterator[Quantity]:
-    """Yield the place or the part of one that a word names."""
-    word = lower(atom[0])
-    if word in ORDINALS:
-        value = ORDINALS[word]
-        listing = atom.string.startswith(",", atom.end())
-        yield one("ordinal", atom.start(), atom[0], ((value,),), certain=value > _LAST_WEAK_PLACE and not listing)
-    elif word in shapes.PARTS_OF_ONE:
-        yield one("number", atom.start(), atom[0], ((shapes.PARTS_OF_ONE[word],),), certain=False)
+def _named(folded: str, found: Iterable[Quantity]) -> Iterator[Quantity]:
+    """Yield the quantities; digits within a word that begins with letters know it, and within letters mean nothing."""
+    names = shapes.NAME.finditer(folded)
+    name = next(names, None)
+    for quantity in found:
+        while name is not None and name.end() <= quantity.start:
+            name = next(names, None)
+        inside = name is not None and name.start() < quantity.start < name.end() and quantity.kind == "number"
+        if name is None or not inside or not quantity.numeral or len(name[0]) > _LONGEST_NAME:
+            yield quantity
+            continue
+        # "-" in front of digits is a hyphen here: no sign stands behind a letter.
+        before = folded[quantity.start - 1] if folded[quantity.start - 1] != "-" else folded[quantity.start - 2]
+        letters = folded[quantity.start - 1].isalpha() and folded[quantity.end : quantity.end + 1].isalpha()
+        named = lower(name[0]) if before.isalpha() else ""
+        yield replace(quantity, name=named, certain=quantity.certain and not letters)
 
 
 def _multiplied(folded: str, found: Quantity) -> Quantity:
     """Return the quantity with a multiplier behind it taken in."""
     behind = shapes.MULTIPLIER.match(folded, found.end)
-    if behind is None or not found.numeral:
+    if behind is None or not found.numeral or (not behind["word"] and _in_letters(folded, found.start)):
         return found
     zeros = shapes.ZEROS[lower(behind["sure"] or behind["maybe"] or behind["short"] or behind["word"])]
     times = tuple((shifted(value, zeros),) for (value,) in found.readings if value is not None)
@@ -194,15 +169,20 @@ def _multiplied(folded: str, found: Quantity) -> Quantity:
     )
 
 
+def _in_letters(folded: str, at: int) -> bool:
+    """Return whether a letter that is no currency's stands right in front of a place."""
+    return folded[at - 1 : at].isalpha() and shapes.BEFORE.search(folded, max(0, at - _LOOK_BACK), at) is None
+
+
 def _with_unit(folded: str, found: Quantity, floor: int) -> Quantity:
     """Return the number with its sign and its percent sign, currency or ordinal ending; `floor` ends the one before."""
     before = shapes.BEFORE.search(folded, max(floor, found.start - _LOOK_BACK), found.start)
     start = found.start if before is None else before.start()
     behind = shapes.AFTER.match(folded, found.end) if before is None else None
     unit = before or behind
-    minus = _negative(folded, start, floor) if found.numeral else False
-    start -= minus
-    if (before is not None and before[0].endswith("-") and found.numeral) or minus:
+    sign = _sign(folded, start, floor, spoken=not found.numeral)
+    start -= sign
+    if (before is not None and before[0].endswith("-") and found.numeral) or sign:
         found = replace(found, readings=tuple((-value,) for (value,) in found.readings if value is not None), parts=())
     if unit is None:
         place = shapes.PLACE.match(folded, found.end)
@@ -213,16 +193,24 @@ def _with_unit(folded: str, found: Quantity, floor: int) -> Quantity:
     if money is None:
         return replace(found, start=start, end=end, kind="percent", parts=())
     code = shapes.SYMBOLS.get(money) or shapes.SYMBOLS.get(lower(money)) or money.upper()
+    if code in shapes.MINOR:
+        code = shapes.MINOR[code]
+        found = replace(
+            found, readings=tuple((shifted(value, -2),) for (value,) in found.readings if value is not None)
+        )
     return replace(found, start=start, end=end, kind="currency", unit=code, parts=())
 
 
-def _negative(folded: str, at: int, floor: int) -> bool:
-    """Return whether a sign stands in front of `at`, and no dash of a range or a compound."""
-    if folded[at - 1 : at] != "-" or at <= floor:
-        return False
+def _sign(folded: str, at: int, floor: int, *, spoken: bool) -> int:
+    """Return how many characters in front of `at` are a sign, and no dash of a range or a compound, nor a sum's."""
+    word = shapes.MINUS.search(folded, max(floor, at - _LOOK_BACK), at)
+    if word is not None and not (floor and folded[floor : word.start()].isspace()):
+        return at - word.start()
+    if spoken or folded[at - 1 : at] != "-" or at <= floor:
+        return 0
     # At the start of the text nothing stands before the sign.
     before = folded[max(0, at - 2) : at - 1]
-    return not (before.isalnum() or before in _NO_SIGN)
+    return int(not (before.isalnum() or before in _NO_SIGN))
 
 
 def _with_ranges(folded: str, found: Iterable[Quantity]) -> Iterator[Quantity]:
@@ -251,7 +239,11 @@ def _joined(folded: str, first: Quantity, second: Quantity) -> bool:
 
 def _range(first: Quantity, second: Quantity) -> Quantity:
     """Return two quantities as the ends of a range, each with the unit of the other if it has none."""
-    if first.kind == "number" and second.kind in {"percent", "currency"}:
+    if not first.measure and first.kind == "number":
+        first = replace(first, measure=second.measure)
+    if first.kind == "time" and second.kind == "number" and shapes.CLOCK.fullmatch(second.numeral):
+        second = _clock(second)
+    elif first.kind == "number" and second.kind in {"percent", "currency"}:
         first = replace(first, kind=second.kind, unit=second.unit)
     elif second.kind == "number" and first.kind in {"percent", "currency"}:
         second = replace(second, kind=first.kind, unit=first.unit)

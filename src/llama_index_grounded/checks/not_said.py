@@ -1,0 +1,92 @@
+"""Which numbers in an answer are no statement: those of citations, keys, lists and headings.
+
+* Citation markers, source keys, and what looks like either for a source of the prompt: ``[1]``, ``^1^``, ``[^1]``,
+  "Source 1", "Kaynak 1", and the page in "(S1, p. 4)". ``[30]`` without a source S30 is a number.
+* Numbers of list items at the start of a line (``1.``, ``2)``, ``(3)``) and of Markdown headings (``## 3.1 Returns``).
+* Numbers of lists within a line, which count up from 1 in one style and have two items at least: ``1) red 2) blue``,
+  ``(1) first, (2) second``, ``1. red; 2. blue``. With a full stop, a mark such as ``:`` or ``;`` must stand in front.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterator
+
+from llama_index_grounded.synthesis.markers import CLOSERS, match_marker
+from llama_index_grounded.synthesis.window import Outcome, View
+
+__all__ = ["not_said"]
+
+_OPENERS = re.compile("[" + re.escape("".join(CLOSERS)) + "]")
+_KEY = re.compile(r"(?<![^\W_])[Ss][0-9]+(?![^\W_])")
+_LIKE_KEY = re.compile(
+    r"\[\^?(?P<bracket>[0-9]{1,4})\]|\^(?P<raised>[0-9]{1,4})\^"
+    r"|(?<![^\W_])(?:sources?|documents?|kaynak|belge)[ \u00a0]#?(?P<word>[0-9]{1,4})(?![^\W_]|[.,][0-9])",
+    re.IGNORECASE,
+)
+_PAGE = re.compile(
+    r"[(\[](?P<key>[Ss][0-9]{1,4})(?:,[ ]?[Ss][0-9]{1,4}){0,8}[,;:]?[ ]"
+    r"(?:pp?\.?|pages?|s\.|ss\.|sayfa|sf\.)[ ]?[0-9]{1,5}(?:[-–,][ ]?[0-9]{1,5}){0,8}[)\]]",
+    re.IGNORECASE,
+)
+_ENUMERATION = re.compile(
+    r"^[ \t>]*(?:[-*+•][ \t]+)?(?:\*\*|__)?\(?[0-9]{1,3}(?:\.[0-9]{1,3}){0,4}[.)](?:\*\*|__)?[ \t]+(?=\S)"
+    r"|^#{1,6}[ \t]+[0-9]{1,2}(?:[.)]|(?:\.[0-9]{1,3}){1,4}[.)]?)[ \t]+(?=\S)",
+    re.MULTILINE,
+)
+_INLINE = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"(?<!\S)\((?P<at>[0-9]{1,2})\)(?=\s)",
+        r"(?<!\S)(?P<at>[0-9]{1,2})\)(?=\s)",
+        r"(?:\A|(?<=[:;,.!?][ \n]))(?P<at>[0-9]{1,2})\.(?=[ \n]\S)",
+    )
+)
+_LEAST_ITEMS = 2
+_LOOK_BACK = 80
+
+
+def not_said(answer: str, keys: Container[str]) -> Iterator[tuple[int, int]]:
+    """Yield start and end of each, in no order.
+
+    Args:
+        answer: The answer.
+        keys: The keys of the sources in the prompt.
+
+    Example:
+        >>> [(start, end) for start, end in not_said("1. As [S1] says, 5.", {"S1"})]
+        [(0, 3), (7, 9), (6, 10)]
+    """
+    yield from (found.span() for found in _ENUMERATION.finditer(answer))
+    yield from (found.span() for found in _KEY.finditer(answer) if found[0].upper() in keys)
+    yield from (found.span() for found in _PAGE.finditer(answer) if found["key"].upper() in keys)
+    for found in _LIKE_KEY.finditer(answer):
+        if f"S{found['bracket'] or found['raised'] or found['word']}" in keys:
+            yield found.span()
+    for style in _INLINE:
+        yield from _items(style, answer)
+    whole = View(answer, len(answer), more=False, last=True, openers="")
+    for opener in _OPENERS.finditer(answer):
+        hit = match_marker(whole, opener.start())
+        if hit.outcome is Outcome.FOUND:
+            yield opener.start(), hit.end
+
+
+def _items(style: re.Pattern[str], answer: str) -> Iterator[tuple[int, int]]:
+    """Yield the numbers of one style that count up from 1, two of them at least."""
+    run: list[tuple[int, int]] = []
+    for found in style.finditer(answer):
+        if "(" not in found[0] and _in_brackets(answer, found.start()):
+            continue
+        at = int(found["at"])
+        if at == len(run) + 1:
+            run.append(found.span())
+        elif at == 1:
+            yield from run if len(run) >= _LEAST_ITEMS else ()
+            run = [found.span()]
+    yield from run if len(run) >= _LEAST_ITEMS else ()
+
+
+def _in_brackets(answer: str, at: int) -> bool:
+    near = answer[max(0, at - _LOOK_BACK) : at]
+    return near.rfind("(") > near.rfind(")")
