@@ -8,6 +8,7 @@ from itertools import pairwise
 from hypothesis import strategies as st
 
 from llama_index_grounded.synthesis.cleaner import AnswerCleaner, Cleaned
+from llama_index_grounded.synthesis.unescaping import Escapes
 
 KEYS = ("S1", "S2", "S3")
 
@@ -63,6 +64,33 @@ MARKERS = (
     "(",
     ")",
 )
+FRAMES = (
+    "[S1 | Document: R]",
+    "[S9 | Document: R | Section: S1]",
+    "[S1, S9 | T: 5]",
+    "【S2 | Belge: x】",
+    "[S1 | Document: ",
+    " | Document: x",
+    "|",
+    ": ",
+    "\n[S9 | Page: 3]\n",
+    "\n[/S2]\n",
+    "[/S1]",
+    "[/S9]",
+    "[/",
+    "E[S1 | X]",
+)
+OF_DOCUMENTS = (
+    "[\\S1]",
+    "[\\S9, S1]",
+    "[\\S9 | Document: x]",
+    "[\\/S1]",
+    "[\\\\S1]",
+    "【\\S1】",
+    "[\\S3.1",
+    "[\\",
+    "\\S",
+)
 MARKDOWN = (
     "`",
     "``",
@@ -103,9 +131,11 @@ def mixtures(*pools: Sequence[str], size: int = 14) -> st.SearchStrategy[str]:
     return st.one_of(wide, narrow).map("".join)
 
 
-def clean_in_pieces(text: str, cuts: Sequence[int], *, inline_citations: bool = True) -> Cleaned:
+def clean_in_pieces(
+    text: str, cuts: Sequence[int], *, inline_citations: bool = True, escapes: Escapes = "xml"
+) -> Cleaned:
     """Clean a text that arrives cut at the given places."""
-    cleaner = AnswerCleaner(KEYS, inline_citations=inline_citations)
+    cleaner = AnswerCleaner(KEYS, inline_citations=inline_citations, escapes=escapes)
     edges = [0, *sorted(cuts), len(text)]
     pieces = [cleaner.feed(text[start:end]) for start, end in pairwise(edges)]
     pieces.append(cleaner.finish())

@@ -12,10 +12,21 @@ from hypothesis import strategies as st
 from llama_index_grounded.rendering import unescape
 from llama_index_grounded.synthesis.cleaner import AnswerCleaner, Cleaned, clean_answer
 from llama_index_grounded.synthesis.window import LIMIT
-from tests.synthesis.cleaner_cases import ESCAPES, KEYS, MARKDOWN, MARKERS, TAGS, clean_in_pieces, mixtures
+from tests.synthesis.cleaner_cases import (
+    ESCAPES,
+    FRAMES,
+    KEYS,
+    MARKDOWN,
+    MARKERS,
+    OF_DOCUMENTS,
+    TAGS,
+    clean_in_pieces,
+    mixtures,
+)
 
-every = mixtures(TAGS, MARKERS, MARKDOWN, ESCAPES)
-unescaped = mixtures(TAGS, MARKERS, MARKDOWN)
+every = mixtures(TAGS, MARKERS, FRAMES, MARKDOWN, ESCAPES)
+unescaped = mixtures(TAGS, MARKERS, FRAMES, MARKDOWN)
+of_documents = mixtures(OF_DOCUMENTS, TAGS, MARKERS, FRAMES, MARKDOWN)
 cuts = st.lists(st.integers(0, 60), max_size=6)
 
 PLAIN = (
@@ -34,6 +45,11 @@ PLAIN = (
     "<https://x/[S9]>",
     "(S1)",
     "S9 says ",
+    "[S9 | x]",
+    "[/path]",
+    "[\\S9]",
+    "[S9 | Document: z](u)",
+    "![S9 | Document: z](u)",
     "see <source of the Nile, ",
     "&gt;",
     "&amp;",
@@ -56,6 +72,20 @@ def test_cuts_do_not_matter(text: str, cuts: list[int], inline: bool) -> None:
     whole = clean_answer(text, KEYS, inline_citations=inline)
     assert clean_in_pieces(text, range(1, len(text)), inline_citations=inline) == whole
     assert clean_in_pieces(text, [cut for cut in cuts if cut < len(text)], inline_citations=inline) == whole
+
+
+@given(of_documents, cuts, st.booleans())
+@example("[x][\\S1]", [4], True)
+@example("\\[\\S1]", [1], True)
+@example("[\\S9<source>]", [5], True)
+def test_keys_of_documents(text: str, cuts: list[int], inline: bool) -> None:
+    """Where documents' own keys were escaped, cuts do not matter, and no second look finds a key that is new."""
+    whole = clean_answer(text, KEYS, inline_citations=inline, escapes="brackets")
+    for places in (range(1, len(text)), [cut for cut in cuts if cut < len(text)]):
+        assert clean_in_pieces(text, places, inline_citations=inline, escapes="brackets") == whole
+    again = clean_answer(whole.text, KEYS, inline_citations=inline, escapes="none")
+    assert (again.text, again.unknown) == (whole.text, ())
+    assert set(again.keys) <= (set(whole.keys) if inline else set())
 
 
 @given(unescaped, st.booleans())
@@ -135,6 +165,9 @@ def test_unescape_is_incremental(text: str, cuts: list[int]) -> None:
         "<" * 6000,
         "<sou" * 1500 + "rce>" * 1500,
         "[S" * 2000 + "9]" * 2000,
+        "[S1 | Document: " + "x" * 6000,
+        "[S1 | Document: " * 400,
+        "[/S" * 2000,
         '<source title="' + "x" * 6000,
         "<source" + " " * 6000,
         "<https://" + "x" * 6000,

@@ -17,6 +17,10 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "brackets": lambda size: "[" * size,
     "nested markers": lambda size: "[S" * (size // 4) + "9]" * (size // 4),
     "markers on one line": lambda size: "[S9] " * (size // 5),
+    "open heading": lambda size: "[S1 | Document: " + "x" * size,
+    "open headings": lambda size: "[S1 | Document: " * (size // 16),
+    "headings on one line": lambda size: "[S9 | Page: 1] " * (size // 15),
+    "ends of blocks": lambda size: "[/S9] " * (size // 6),
     "links that are none": lambda size: "[a](" * (size // 4),
     "angles": lambda size: "<" * size,
     "tag names": lambda size: "<source " * (size // 8),
@@ -55,6 +59,13 @@ def feed_characters(text: str) -> None:
     for character in text:
         cleaner.feed(character)
     cleaner.finish()
+
+
+@pytest.mark.parametrize("part", ["[\\S1", "[\\S9] ", "[\\S1, ", "[\\S1 | Document: x", "[\\/", "[\\"])
+def test_keys_of_documents(part: str) -> None:
+    """Twenty thousand characters of escaped keys, whole or begun, take less than a second."""
+    text = part * (20_000 // len(part))
+    assert seconds(lambda: clean_answer(text, KEYS, escapes="brackets")) < 1.0
 
 
 def test_a_marker_that_never_closes() -> None:
