@@ -55,6 +55,7 @@ def test_a_whole_quantity_is_found(quantity: str, before: str, behind: str) -> N
             ("in 1990 and two", "in 1990 and two\nhundred more"),
             ("21 July", "21 July 2024"),
             ("July 2024", "21 July 2024"),
+            ("في يوليو", "في يوليو 2015"),
         ),
     ],
 )
@@ -81,7 +82,13 @@ def test_no_number_is_cut(quote: str, text: str) -> None:
             ("50 degrees", "minus 50 degrees"),
             ("50 derece", "eksi 50 derece"),
         ),
-        *(("at 5", "at 5 p.m."), ("at 5 p", "at 5 p.m."), ("at 5", "at 5 pm"), ("5度", "零下5度")),
+        *(
+            ("at 5", "at 5 p.m."),
+            ("at 5 p", "at 5 p.m."),
+            ("at 5", "at 5 pm"),
+            ("-1226)", "(1185 -1226)"),
+            ("5度", "零下5度"),
+        ),
     ],
 )
 def test_what_makes_another_value_is_not_left_out(quote: str, text: str) -> None:
@@ -106,7 +113,13 @@ def test_no_range_is_cut(quote: str, text: str) -> None:
 @pytest.mark.parametrize(
     "quote, text",
     [
-        *(("within 21", "within 21 days"), ("days of delivery", "21 days of delivery"), ("为30", "期限为30天")),
+        *(
+            ("within 21", "within 21 days"),
+            ("impact of it", "negative impact of it"),
+            ("27 % of all", "people -- 27 % of all"),
+            ("days of delivery", "21 days of delivery"),
+            ("为30", "期限为30天"),
+        ),
         *(
             ("The limit of 21", "The limit of 21 may be exceeded"),
             ("at 5 p.m", "Come at 5 p.m."),

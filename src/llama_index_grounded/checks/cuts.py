@@ -34,20 +34,23 @@ _UNSPACED = re.compile(
     r"[\u0e00-\u109f\u1780-\u17ff\u3001-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
 _MONEY = "$¢£¥₤₩₹₺₽€"
-_TO = r"(?:[-–~]|(?<!\w)(?:to|or|through|ile|ila|veya|ya[ ]da|oder|bis|ou)(?!\w))"
+_TO = r"(?:-{1,2}|[–~]|(?<!\w)(?:to|or|through|ile|ila|veya|ya[ ]da|oder|bis|ou)(?!\w))"
 _UNIT = rf"(?:[^\W\d_]{{1,12}}[²³]?|[{_MONEY}%°])"
+_ARABIC_MONTH = "(?:يناير|فبراير|مارس|[أا]بريل|مايو|يونيو|يوليو|[أا]غسطس|سبتمبر|[أا]كتوبر|نوفمبر|ديسمبر)"
 # The NUL stands where the passage begins or ends; folded texts hold none.
 _BROKEN = re.compile(
     rf"""
       \d[.,:/'\u066b\u066c]\x00\d | \d\x00[.,:/'\u066b\u066c]\d   # 1.5, 1,000, 12:30, 1/2
     | (?<!\d)\d{{1,3}}[ ]?\x00[ ]?\d{{3}}(?!\d) | \d[ ]\d{{3}}[ ]?\x00[ ]?\d{{3}}(?!\d)   # 1 000
     | \w[-']\x00\w | \w\x00[-']\w                                 # non-refundable, don't, 50-199
-    | (?:[-+%±~≈{_MONEY}]|(?:[-+±~≈<>]|[<>]=)[ ]?)\x00\d          # -5, - 5, %20, $20, >= 18
+    | (?:[-+%±~≈{_MONEY}]|(?:(?<!-)-|[+±~≈<>]|[<>]=)[ ]?)\x00\d   # -5, - 5, %20, $20, >= 18
     | [<>]\x00= | \w\x00[{_MONEY}][ ]?\d                          # US$50
     | \d\x00[ ]?(?:[%‰°٪]|[{_MONEY}](?![ ]?\w)) | \d\x00["'+](?!\w)          # 20 %, 20 €, 5', 18+
     | \d[ -]?{_UNIT}?(?:\x00[ ]?/[ ]?|[ ]?/[ ]?\x00|[ ]?\x00[ ]?per[ ]|[ ]per[ ]\x00)[^\W\d_]   # 5 mg/kg
-    | (?<!\w)(?:minus|negative|eksi)[ ]\x00 | (?:[负負]|零下|マイナス|영하[ ]?)\x00\d
+    | (?<!\w)(?:(?:minus|eksi)[ ]\x00|negative[ ]\x00\d) | (?:[负負]|零下|マイナス|영하[ ]?)\x00\d
     | \d[ ]?{_TO}[ ]?\x00\d | \d\x00[ ]?{_TO}[ ]?\d               # 4 or 5
+    | \d[ ]?\x00-\d                                             # 1185 -1226
+    | \d[ ]\x00{_ARABIC_MONTH} | \d\x00[ ]{_ARABIC_MONTH} | {_ARABIC_MONTH}(?:[ ]\x00|\x00[ ])\d
     | \d[至到]\x00\d | \d\x00[至到]\d | [两兩几幾数數]\x00[十百千万亿萬億]
     | \d[ ]?({_UNIT})[ ]?{_TO}[ ]?\x00\d[\d.,]*[ ]?\1 | \d[ ]?({_UNIT})\x00[ ]?{_TO}[ ]?\d[\d.,]*[ ]?\2   # 4 kg - 5 kg
     """,
@@ -64,7 +67,7 @@ _AFTER_NEGATION = re.compile(
       [ *_"'`(\[]{{1,6}}\x00
     | (?<![^\W_])(?:{_NO_CASE.replace(" ", "[ ]")}|hiçbir[ ]\w{{1,12}}),?[ *_]{{1,6}}\x00
     | (?<![^\W_])(?:none|neither)[ ]of(?:[ ](?:the|these|those|our|your|its))?[ ]\x00
-    | (?:[不没沒未勿非无無别莫]|禁止|[严嚴]禁|不得|不可)\x00""",
+    | (?:[不没沒未勿非无無]|禁止|[严嚴]禁|不得|不可)\x00""",
     re.VERBOSE | re.IGNORECASE,
 )
 _TURKISH_VERB = (
@@ -73,9 +76,9 @@ _TURKISH_VERB = (
 )
 _BEFORE_NEGATION = re.compile(
     rf"""[\w%°{_MONEY}]["'*_`)]*\x00(?:[ *_"'`]{{0,6}}
-    (?:(?:not|no(?![.:]?[ ]?(?:[a-z]-?)?\d)|never|cannot|n't|asla|hiç|hiçbir|değil\w*|yok(?:tu|tur|muş|sa)?
-      |{_OLD_NOT}|{_TURKISH_VERB})(?![^\W_])
-      |[不没沒未勿無]|禁止|[严嚴]禁|않|없|못|아니)
+    (?:(?:not|no(?![.:]?[ ]?(?:[a-z]-?)?\d)|never|cannot|without|nor|neither|n't
+      |asla|hiç|hiçbir|değil\w*|yok(?:tu|tur|muş|sa)?|{_OLD_NOT}|ohne|بدون|{_TURKISH_VERB})(?![^\W_])
+      |[不没沒未勿无無]|非(?![常洲])|禁止|[严嚴]禁|않|없|못|아니)
     | (?:でき|出来|し|され|られ|れ|では|じゃ|は)?(?:ません|ない|なかっ|なく))""",
     re.VERBOSE | re.IGNORECASE,
 )
