@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from llama_index_grounded.rendering import unescape
 
@@ -32,7 +32,7 @@ _LINKS_BEGUN = ("", "l", "lt", "a", "am", "amp")
 def unescape_of(renderer: Renderer) -> Callable[[str], str]:
     """Return how a renderer undoes its escapes; a renderer that has no ``unescape`` leaves a text as it is."""
     found = getattr(renderer, "unescape", None)
-    return found if callable(found) else _as_it_is
+    return cast("Callable[[str], str]", found) if callable(found) else _as_it_is
 
 
 def escapes_of(renderer: Renderer) -> Escapes:
