@@ -57,7 +57,7 @@ def quantity_cuts(text: str) -> list[tuple[int, int]]:
 
 
 def negations(text: str, lang: str) -> list[tuple[int, str]]:
-    """Return where a quote may not end or start beside a negation between two words; a Turkish one negates backwards."""
+    """Return where a quote may not end or start beside a negation; a Turkish one negates what stands before it."""
     words = "|".join(NEGATIONS[lang])
     pattern = rf"(?<!（)(?:{words})(?![洲常])" if lang == "zh" else rf"(?i:(?<=\w )(?:{words})(?= \w))(?!\W+\d)"
     found = list(re.finditer(pattern, text))

@@ -257,9 +257,8 @@ def main() -> int:
             f"| **all** | {lang} | {' | '.join(_cell(counts, column) for column in columns)} "
             f"| {counts['drawn', 'out']} |"
         )
-    print(
-        f"\n{total} searches, {(time.perf_counter() - started) / total * 1e3:.2f} ms each with all that prepares them"
-    )
+    each = (time.perf_counter() - started) / total * 1e3
+    print(f"\n{total} searches, {each:.2f} ms each with all that prepares them")
     shares = [_share(counts, column) for counts in by_language.values() for column in columns]
     return 0 if all(share is None or share >= options.goal for share in shares) else 1
 
