@@ -56,6 +56,7 @@ def test_any_text_is_read(text: str) -> None:
 @example("1.1.1.1.1.1.1.1.1.x")
 @example("-5 50–199 2 pm 1/3/2026 v3.6 +90 212 555 01 01")
 @example("1 200 300,5 and 1. 2")
+@example("¼RUPEE ½ kuruş 1e6 cents 2020/21 weeks")
 def test_a_copy_is_supported(text: str) -> None:
     """An answer that is its source, word for word, passes whatever it holds."""
     result = NumberCheck().check(context(text, [text]))

@@ -127,6 +127,7 @@ def test_one_number(answer: str, source: str) -> None:
         ("5–7 weeks", "5–7 days"),
         ("5 weeks", "$5"),
         ("5 kg", "5 days"),
+        ("退货期限为60天。", "退货期限为30天。"),
     ],
 )
 def test_another_number(answer: str, source: str) -> None:

@@ -17,6 +17,7 @@ __all__ = ["is_bare_heading", "is_empty_talk", "is_lead_in", "is_question", "say
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _MOST_NAMES = 2
 _SHORT = 4
+_LONGEST_CONTENTS = 8
 
 
 def _set(words: str) -> frozenset[str]:
@@ -75,16 +76,20 @@ _LEAD_IN = re.compile(
     r"\b(?:as[ ]follows|following|below|here(?:['’]s|[ ](?:is|are))|in[ ]summary|includes?|for[ ]example"
     r"|şun[a-zıü]*|şöyle[a-zıi]*|aşağıda\w*|örneğin|özetle)\b"
 )
+_CONTENTS = re.compile(
+    rf"(?:the|this|these)[ ]{_SOURCES}[ ]"
+    r"(?:describes?|mentions?|contains?|discuss(?:es)?|lists?|covers?|names?)[ ](?!that\b)"
+)
 _VERBS = _set(
     """
     is are was were be been being am has have had do does did can could may might must will would shall should
-    takes take took taken get gets got need needs needed require requires required pay pays paid
-    apply applies applied expire expires expired begin begins began give gives gave given allow allows allowed become becomes became costs lasts
-    starts ends opens closes includes include return's won't don't
+    takes take took taken get gets got need needs needed require requires required pay pays paid apply applies
+    applied expire expires expired begin begins began give gives gave given allow allows allowed become
+    becomes became costs lasts starts ends opens closes includes include var
     """
 )
 _TURKISH_VERB = re.compile(
-    r"\w{2,}(?:[ae]bil[ıi]r|[ıiuü]yor|m[ae]z|m[ae]l[ıi]|[ae]c[ae]k|[dt][ıiuü]r|[ıiuü]l[ıiuü]r|[ıi]n[ıi]r|[ae]r|var)\Z"
+    r"\w{2,}(?:[ae]bil[ıi]r|[ıiuü]yor|m[ae]z|m[ae]l[ıi]|[ae]c[ae]k|[dt][ıiuü]r|[ıiuü]l[ıiuü]r|[ıi]n[ıi]r)\Z"
 )
 _TAG = re.compile(r",\s*(?:right|correct|ok|okay|yes|no|eh|huh|tamam|doğru)\W*\Z")
 _TOLD = re.compile(
@@ -128,7 +133,9 @@ def is_lead_in(said: str) -> bool:
         >>> is_lead_in("The rules are as follows:"), is_lead_in("Refunds are free:")
         (True, False)
     """
-    return _LEAD_IN.search(lower(said)) is not None or is_bare_heading(said)
+    plain = lower(said)
+    contents = _CONTENTS.match(plain) is not None and len(_words(said)) <= _LONGEST_CONTENTS
+    return contents or _LEAD_IN.search(plain) is not None or is_bare_heading(said)
 
 
 def is_bare_heading(said: str) -> bool:

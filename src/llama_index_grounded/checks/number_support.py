@@ -43,6 +43,7 @@ _LONGEST_VERSION = 8
 _MOST_TERMS = 100
 _MOST_DIGITS = 28
 _DIGIT = re.compile(r"[0-9]")
+_NUMERAL = re.compile(r"[0-9]+(?:[.,' \u00a0][0-9]+)*")
 _LONGEST_CODE = 3
 _HAVE_CENTS = ("¢", "USD", "EUR", "AUD", "CAD", "NZD", "HKD")
 MEASURED: Final = frozenset({"number", "percent", "currency"})
@@ -189,7 +190,7 @@ def _plain(quantity: Quantity, value: Decimal) -> Iterator[Decimal]:
     """Yield the number that an amount is written with, cents as well as their part of a whole."""
     yield value
     cents = shifted(value, 2)
-    if quantity.unit == "¢" or (quantity.numeral and cents in readings_of(quantity.numeral)):
+    if quantity.unit == "¢" or (_NUMERAL.fullmatch(quantity.numeral) and cents in readings_of(quantity.numeral)):
         yield cents
 
 

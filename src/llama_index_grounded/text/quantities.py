@@ -147,8 +147,8 @@ def _named(folded: str, found: Iterable[Quantity]) -> Iterator[Quantity]:
             continue
         # "-" in front of digits is a hyphen here: no sign stands behind a letter.
         before = folded[quantity.start - 1] if folded[quantity.start - 1] != "-" else folded[quantity.start - 2]
-        letters = folded[quantity.start - 1].isalpha() and folded[quantity.end : quantity.end + 1].isalpha()
-        named = lower(name[0]) if before.isalpha() else ""
+        letters = _cased(folded[quantity.start - 1]) and _cased(folded[quantity.end : quantity.end + 1])
+        named = lower(name[0]) if _cased(before) else ""
         yield replace(quantity, name=named, certain=quantity.certain and not letters)
 
 
@@ -169,9 +169,14 @@ def _multiplied(folded: str, found: Quantity) -> Quantity:
     )
 
 
+def _cased(letter: str) -> bool:
+    """Return whether a letter has a capital form: Chinese and Arabic write words and numbers without a space."""
+    return letter.lower() != letter.upper()
+
+
 def _in_letters(folded: str, at: int) -> bool:
     """Return whether a letter that is no currency's stands right in front of a place."""
-    return folded[at - 1 : at].isalpha() and shapes.BEFORE.search(folded, max(0, at - _LOOK_BACK), at) is None
+    return _cased(folded[at - 1 : at]) and shapes.BEFORE.search(folded, max(0, at - _LOOK_BACK), at) is None
 
 
 def _with_unit(folded: str, found: Quantity, floor: int) -> Quantity:
