@@ -7,8 +7,6 @@ import pytest
 from llama_index_grounded.checks.numbers import NumberCheck
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.schema import QuoteMatch
-from llama_index_grounded.schema import QuoteMatch
-from llama_index_grounded.schema import QuoteMatch
 from llama_index_grounded.synthesis.checking import AnswerCheck
 from tests.checks.number_cases import context, failing, supported
 
@@ -168,42 +166,6 @@ def test_claims_have_their_own_sources() -> None:
     result = NumberCheck().check(context(answer, ["14 days", "5 TL"], claims=claims))
     assert failing(result, answer) == ["5 TL"]
     assert result.detail == '"5 TL" stands in no source of its claim, but in S2'
-
-
-def test_a_moved_quote_brings_its_source() -> None:
-    """Where the quote of a claim was found in another source than it names, that source counts for this claim alone."""
-    answer = "It takes 14 days. It costs 14 TL."
-    claims = [("It takes 14 days.", ("S2",)), ("It costs 14 TL.", ("S2",))]
-    match = QuoteMatch(quote="within 14", keys=("S2",), key="S1", start=0, end=9, text="within 14", moved=True)
-    given = context(answer, ["within 14 days, 14 TL", "x"], claims=claims, quotes=["within 14", "x"], found=[match])
-    assert failing(NumberCheck().check(given), answer) == ["14 TL"]
-    lost = QuoteMatch(quote="within 14", keys=("S2",))
-    given = context(answer, ["within 14 days, 14 TL", "x"], claims=claims, quotes=["within 14", "x"], found=[lost])
-    assert failing(NumberCheck().check(given), answer) == ["14", "14 TL"]
-
-
-def test_another_unit_is_named() -> None:
-    """The detail of a number that stands with another unit says so."""
-    result = NumberCheck().check(context("5 weeks", ["5 days"]))
-    assert result.detail == '"5" stands in no cited source as a number of weeks, only without that unit'
-
-
-def test_a_moved_quote_brings_its_source() -> None:
-    """Where the quote of a claim was found in another source than it names, that source counts for this claim alone."""
-    answer = "It takes 14 days. It costs 14 TL."
-    claims = [("It takes 14 days.", ("S2",)), ("It costs 14 TL.", ("S2",))]
-    match = QuoteMatch(quote="within 14", keys=("S2",), key="S1", start=0, end=9, text="within 14", moved=True)
-    given = context(answer, ["within 14 days, 14 TL", "x"], claims=claims, quotes=["within 14", "x"], found=[match])
-    assert failing(NumberCheck().check(given), answer) == ["14 TL"]
-    lost = QuoteMatch(quote="within 14", keys=("S2",))
-    given = context(answer, ["within 14 days, 14 TL", "x"], claims=claims, quotes=["within 14", "x"], found=[lost])
-    assert failing(NumberCheck().check(given), answer) == ["14", "14 TL"]
-
-
-def test_another_unit_is_named() -> None:
-    """The detail of a number that stands with another unit says so."""
-    result = NumberCheck().check(context("5 weeks", ["5 days"]))
-    assert result.detail == '"5" stands in no cited source as a number of weeks, only without that unit'
 
 
 def test_a_moved_quote_brings_its_source() -> None:
