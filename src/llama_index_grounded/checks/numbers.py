@@ -15,7 +15,7 @@
 What it can not see: a number that stands in the source for something else. Where a source says "50–199 copies: 15 %;
 200 and more: 22 %", an answer that promises 22 % for 120 copies passes. Nor does it know names, most units (of time,
 length and weight it does), or that "-5 %" is "fell by 5 %". The value alone counts: ``3.10`` is ``3.1`` unless one of
-them is called a version.
+them is called a version. "Two books" passes where the source has three of them.
 """
 
 from __future__ import annotations

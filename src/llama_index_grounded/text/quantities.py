@@ -1,24 +1,27 @@
 """Find the numbers, percentages, amounts, dates, times and versions of a text, in English and Turkish notation.
 
-The rules; `number_words` tells what single numerals, words and dates stand for:
+The rules; `number_words` tells what single numerals, words and dates stand for, `places` what words for places do:
 
-1. Decimal digits of every script count (``٣``, ``１``); ``²`` does not. ``½`` and ``1/2`` are 0.5, ``2½`` is 2.5.
-   A fraction that does not end (``1/3``) has 28 digits. Numbers in URLs and link targets are left out; code is text.
+1. Decimal digits of every script count (``٣``, ``１``); ``²`` does not. ``½`` and ``1/2`` are 0.5, ``2½`` is 2.5, ``.5``
+   is 0.5, ``1e6`` a million. A fraction that does not end (``1/3``) has 28 digits. Numbers in URLs and link targets are
+   left out; code is text.
 2. A sign counts where ``-`` or ``−`` stands right in front of the digits and behind no letter, digit or bracket: ``-5``
-   is not ``5``.
+   is not ``5``. "minus 5" and "eksi 5" have it too, behind a number they subtract.
 3. **Percent**: ``%22``, ``22 %``, ``22 percent``, ``yüzde 22``. **Currency**: a symbol, code or word on either side
-   (``$5``, ``5 USD``, ``5 dollars``, ``₺5``, ``5 TL``); the unit is the code.
+   (``$5``, ``5 USD``, ``5 dollars``, ``₺5``, ``5 TL``); the unit is the code. "5 kuruş" is 0.05 TRY, "5 cents" 0.05 ¢,
+   of whatever currency. Units of time, length and weight: `measures`.
 4. **Multipliers**: ``2.5M``, ``5k``, ``2,5 milyon``, ``5 thousand``. ``5m`` and ``5B`` are 5, too. ``2 milyon 500 bin``
-   is two numbers. Other suffixes do not matter: ``21-day``, ``24'lük``, ``15'i``, ``1990s``.
-5. **Ordinals**: ``1st``, ``3üncü``, and words up to tenth.
-6. **Dates** and **times** are read as a whole. A time is the second of its day; ``am`` and ``pm`` are its unit. The
-   year of a full date also stands alone.
+   is two numbers. ``2 buçuk`` is 2.5. Other suffixes do not matter: ``21-day``, ``24'lük``, ``15'i``, ``1990s``.
+5. **Ordinals**: ``1st``, ``3üncü``, and words: twenty-first, yirmi birinci. "twenty second" without a hyphen is 20.
+6. **Dates** and **times** are read as a whole. A time is the second of its day; ``am`` and ``pm`` are its unit;
+   ``14.00`` is one behind "saat" or "at", and a number too. The year of a full date also stands alone.
 7. **Ranges**: two quantities joined by a dash, "to", "ile", "ila", "through", or "between … and". The first has the
    second's percent sign or currency, and the other way round. ``2010-12`` is a range, its end 2012 or 12, and
-   ``2026-03`` a month.
+   ``2026-03`` a month. ``2020/21`` is the range of two years that follow each other.
 8. **Versions**: three or more groups (``3.6.1``), two behind ``v``, "version", "release" or "sürüm", and ``3.6.x``.
    ``1.200.500`` is a number.
 9. **Digit strings** (telephone numbers, ISBNs): what is grouped by hyphens, or begins with ``+``, ``(`` or 0.
+   Digits behind letters in one word ("covid-19", "CO2") know the word; between letters (``B2B``) they are not certain.
 10. A word that is often no number, or the answer's own count ("two films are described"), is not ``certain``: half,
     one to three, first to third, bir, iki, üç, ilk, yarım, altı, yedi, yüz, elli … on their own, unless a unit such as
     "days" or "gün" or a percent sign follows; one, bir and half not even then. Nor is a place with a comma ("Fifth,").
