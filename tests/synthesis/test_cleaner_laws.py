@@ -78,6 +78,7 @@ def test_cuts_do_not_matter(text: str, cuts: list[int], inline: bool) -> None:
 @example("[x][\\S1]", [4], True)
 @example("\\[\\S1]", [1], True)
 @example("[\\S9<source>]", [5], True)
+@example("[S1 | Document: [\\/S1]\\]", [20], False)
 def test_keys_of_documents(text: str, cuts: list[int], inline: bool) -> None:
     """Where documents' own keys were escaped, cuts do not matter, and no second look finds a key that is new."""
     whole = clean_answer(text, KEYS, inline_citations=inline, escapes="brackets")

@@ -44,7 +44,7 @@ class Claims:
         valid, unknown = resolve_ids(claim.sources, self.keys)
         written = clean(claim.text)
         cleaned = clean_answer(written, self.keys, inline_citations=self.inline_citations, escapes=self.escapes)
-        bare = clean_answer(written, self.keys, inline_citations=False).text
+        bare = clean_answer(written, self.keys, inline_citations=False, escapes=self.escapes).text
         self.unknown.update(dict.fromkeys([*unknown, *cleaned.unknown]))
         if not valid:
             self.without_source += 1

@@ -58,7 +58,7 @@ class ReplyReader:
         self._waiting = ""
         """White space, and markers before the first word: shown only if something follows."""
         self._begun = False
-        self._bare = AnswerCleaner(keys, inline_citations=False)
+        self._bare = AnswerCleaner(keys, inline_citations=False, escapes=escapes)
         """Tells whether there is a word besides the markers."""
         self.shown = 0
         """Characters that were handed out."""

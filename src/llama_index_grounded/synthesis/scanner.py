@@ -207,7 +207,11 @@ class Scanner:
             return True
         shown = as_text(window.text[start : hit.end], window.text[start - 1 : start] if start else "")
         window.remove(start, hit.end, instead=shown)
-        window.advance(start + len(shown))
+        if shown.endswith(")"):
+            # The heading of a source may go on behind it.
+            window.resume(start, behind=start + len(shown))
+        else:
+            window.advance(start + len(shown))
         return True
 
     def _leave(self, start: int, hit: Hit) -> bool:

@@ -120,16 +120,18 @@ def _said(answer: AnswerModel, keys: Sequence[str], *, inline_citations: bool, e
     text = cleaned.text.strip()
     return _Said(
         text=text,
-        blank=_is_blank(written, text, keys),
+        blank=_is_blank(written, text, keys, escapes),
         valid=valid,
         cited=[*valid, *cleaned.keys],
         invalid=[*unknown, *cleaned.unknown],
     )
 
 
-def _is_blank(written: str, text: str, keys: Sequence[str]) -> bool:
+def _is_blank(written: str, text: str, keys: Sequence[str], escapes: Escapes) -> bool:
     """Tell an answer of nothing but markers, punctuation and white space."""
-    return not has_words(text[:1]) and not has_words(clean_answer(written, keys, inline_citations=False).text)
+    if has_words(text[:1]):
+        return False
+    return not has_words(clean_answer(written, keys, inline_citations=False, escapes=escapes).text)
 
 
 def too_long(most: int) -> str:
