@@ -88,12 +88,15 @@ class Sample:
         if not edges:
             return None
         at, side = self.drawn.choice(edges)
-        words = (CHARACTER if self.lang == "zh" else WORD).finditer(self.text)
+        words, length = (
+            list((CHARACTER if self.lang == "zh" else WORD).finditer(self.text)),
+            self.drawn.randint(SHORTEST, LONGEST),
+        )
         if side == "end":
-            starts = [word.start() for word in words if word.start() < at][-self.drawn.randint(SHORTEST, LONGEST) :]
+            starts = [word.start() for word in words if word.start() < at][-length:]
             quote = self.text[starts[0] : at].strip() if starts else ""
         else:
-            ends = [word.end() for word in words if word.start() >= at][: self.drawn.randint(SHORTEST, LONGEST)]
+            ends = [word.end() for word in words if word.start() >= at][:length]
             quote = self.text[at : ends[-1]].strip() if ends else ""
         closed = side == "end" and quote.endswith(CLOSERS)
         return None if closed or len(letters(quote)) < LEAST_LETTERS else quote
@@ -283,8 +286,7 @@ def _samples(path: Path, lang: str, count: int, seed: int) -> Iterator[Sample]:
     ]
     names = sorted({name for text in texts for name in NAME.findall(text)})
     drawn = random.Random(seed)  # noqa: S311 - a sample, not a secret
-    for _ in range(count):
-        yield Sample(lang, drawn.choice(texts), names, drawn)
+    yield from (Sample(lang, drawn.choice(texts), names, drawn) for _ in range(count))
 
 
 def _parse() -> argparse.Namespace:

@@ -188,6 +188,7 @@ def _seconds(quote: str, text: str) -> float:
         ("aa", "天a" + " " * 100_000 + "，\n" * 20_000 + "\n" * 50_000),
         ("5 mg", "".join(f"1{at} to 5 mg/kg " for at in range(7000))),
         ("000", "".join(f"{at % 900} 000 " for at in range(100, 14_000))),
+        ("million", "".join(f"x{at} {at} million " for at in range(6000))),
         ("aa", "*a_`" * 25_000),
         ("a b", "*a* *b* not " * 8000),
         ("aa b", "aa not a b " * 9000),

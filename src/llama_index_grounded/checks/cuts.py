@@ -26,7 +26,7 @@ from llama_index_grounded.text.quantities import Quantity, quantities
 
 __all__ = ["begins_sentence", "joined", "may_begin", "may_end"]
 
-_BESIDE = 48
+_BESIDE = 40
 _CLOSE = 24
 _NEAR = 3
 # Han, kana, and Thai to Myanmar: words are written without a space between them.
