@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
-__all__ = ["MONTHS", "NEGATIONS", "negations", "quantity_cuts"]
+__all__ = ["MONTHS", "NEGATIONS", "NEGATIVE", "letters", "negations", "quantity_cuts"]
 
 NEGATIONS = {
     "en": ["not", "no", "never", "cannot", "n't", "nor", "neither", "without"],
@@ -12,6 +13,8 @@ NEGATIONS = {
     "ar": ["لا", "لم", "لن", "ليس", "ليست", "غير", "بدون"],
     "zh": ["不", "没", "未", "勿", "非", "无"],
 }
+# Endings of negations that are part of a word.
+NEGATIVE = re.compile(r"n't$|^değil|^yok|^hiç|^asla|.m[ae](?:d[ıi]ğ|z$|zd|yan|yen|yac|yec|m[ıi]ş)|.m[ıiuü]yor")
 MONTHS = {
     "en": "January|February|March|April|May|June|July|August|September|October|November|December",
     "tr": "Ocak|Şubat|Mart|Nisan|Mayıs|Haziran|Temmuz|Ağustos|Eylül|Ekim|Kasım|Aralık",
@@ -62,3 +65,8 @@ def negations(text: str, lang: str) -> list[tuple[int, str]]:
     pattern = rf"(?<!（)(?:{words})(?![洲常])" if lang == "zh" else rf"(?i:(?<=\w )(?:{words})(?= \w))(?!\W+\d)"
     found = list(re.finditer(pattern, text))
     return [(one.start(), "end") for one in found] + [(one.end(), "start") for one in found if lang != "tr"]
+
+
+def letters(text: str) -> str:
+    """Keep letters and digits only."""
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFC", text)))

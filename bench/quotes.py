@@ -23,10 +23,14 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-
-from quote_cuts import MONTHS, NEGATIONS, negations, quantity_cuts
+from typing import TYPE_CHECKING
 
 from llama_index_grounded.checks.quotes import find_quote
+
+if TYPE_CHECKING:
+    from bench.quote_cuts import MONTHS, NEGATIONS, NEGATIVE, letters, negations, quantity_cuts
+else:
+    from quote_cuts import MONTHS, NEGATIONS, NEGATIVE, letters, negations, quantity_cuts
 
 SETS = {
     "clapnq.dev": "en",
@@ -46,8 +50,6 @@ CHARACTER = re.compile(
     r"[〇零一二三四五六七八九十百千万亿]+|-?[^\W\u3400-\u9fff]+(?:[.,/-][^\W\u3400-\u9fff]+)*-?(?: ?[%％])?|\S-?"
 )
 WIDTH = 60
-# Endings of negations that are part of a word.
-NEGATIVE = re.compile(r"n't$|^değil|^yok|^hiç|^asla|.m[ae](?:d[ıi]ğ|z$|zd|yan|yen|yac|yec|m[ıi]ş)|.m[ıiuü]yor")
 SHORTEST, LONGEST = 5, 40
 LEAST_LETTERS = 12
 CLOSERS = tuple(".!?;:,。！？；：，、)\"'”’–—")
@@ -230,11 +232,6 @@ def measure(sample: Sample, counts: Counter[tuple[str, str]], *, show: bool) -> 
         counts[name, "wrong" if wrong else "right"] += 1
         if show and wrong:
             print(f"{name}: {changed!r} for {quote!r}", file=sys.stderr)
-
-
-def letters(text: str) -> str:
-    """Keep letters and digits only."""
-    return "".join(filter(str.isalnum, unicodedata.normalize("NFC", text)))
 
 
 def main() -> int:
