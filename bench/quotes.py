@@ -50,8 +50,7 @@ CHARACTER = re.compile(
     r"[〇零一二三四五六七八九十百千万亿]+|-?[^\W\u3400-\u9fff]+(?:[.,/-][^\W\u3400-\u9fff]+)*-?(?: ?[%％])?|\S-?"
 )
 WIDTH = 60
-SHORTEST, LONGEST = 5, 40
-LEAST_LETTERS = 12
+SHORTEST, LONGEST, LEAST_LETTERS = 5, 40, 12
 CLOSERS = tuple(".!?;:,。！？；：，、)\"'”’–—")
 BROKEN_WORD = 4
 Change = Callable[[str, "Sample"], "str | None"]
