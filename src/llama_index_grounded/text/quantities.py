@@ -2,9 +2,9 @@
 
 The rules; `number_words` tells what single numerals, words and dates stand for, `places` what words for places do:
 
-1. Decimal digits of every script count (``٣``, ``１``); ``²`` does not. ``½`` and ``1/2`` are 0.5, ``2½`` is 2.5, ``.5``
-   is 0.5, ``1e6`` a million. A fraction that does not end (``1/3``) has 28 digits. Numbers in URLs and link targets are
-   left out; code is text.
+1. Decimal digits of every script count (``٣``, ``１``); ``²`` does not. ``½`` and ``1/2`` are 0.5, ``2½`` is 2.5,
+   ``.5`` is 0.5, ``1e6`` a million. A fraction that does not end (``1/3``) has 28 digits. Numbers in URLs and link
+   targets are left out; code is text.
 2. A sign counts where ``-`` or ``−`` stands right in front of the digits and behind no letter, digit or bracket: ``-5``
    is not ``5``. "minus 5" and "eksi 5" have it too, behind a number they subtract.
 3. **Percent**: ``%22``, ``22 %``, ``22 percent``, ``yüzde 22``. **Currency**: a symbol, code or word on either side
