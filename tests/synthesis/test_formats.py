@@ -245,6 +245,7 @@ def test_keys_of_documents_are_text(renderer: Renderer) -> None:
     result = respond(renderer, replied(r"It says [\S2] and [\S9, S2], x[a][\S2] `[\S2]` [S1]."), nodes).grounded
     assert result.answer == r"It says (S2) and (S9, S2), x[a] (S2) `[\S2]` [S1]."
     assert ([each.key for each in result.citations], result.invalid_source_ids) == (["S1"], ())
+    assert respond(renderer, replied(r" [\S2] is a key."), nodes).grounded.answer == "(S2) is a key."
 
 
 class Own:
