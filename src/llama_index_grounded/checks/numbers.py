@@ -24,7 +24,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 from llama_index_grounded.checks.claim_sources import claim_sources
 from llama_index_grounded.checks.not_said import not_said
@@ -73,6 +73,9 @@ class NumberCheck:
         >>> NumberCheck().check(context).detail
         '"30" stands in no cited source'
     """
+
+    local: ClassVar[bool] = True
+    """It asks nobody, so it runs though the time of the query is over."""
 
     on_fail: OnFail = "flag"
     allow_derived: bool = False

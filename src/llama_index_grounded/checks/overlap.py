@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import get_args
+from typing import ClassVar, get_args
 
 from llama_index_grounded.checks.claim_sources import claim_sources
 from llama_index_grounded.checks.number_support import Facts, stands
@@ -94,6 +94,9 @@ class OverlapCheck:
         >>> OverlapCheck(threshold=0.6).name
         'overlap'
     """
+
+    local: ClassVar[bool] = True
+    """It asks nobody, so it runs though the time of the query is over."""
 
     on_fail: OnFail = "flag"
     threshold: float = DEFAULT_THRESHOLD

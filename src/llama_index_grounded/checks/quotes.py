@@ -21,7 +21,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import get_args
+from typing import ClassVar, get_args
 
 from llama_index_grounded.checks.cuts import begins_sentence, joined, may_begin, may_end
 from llama_index_grounded.checks.folding import Folded, agree, fold
@@ -191,6 +191,9 @@ class QuoteCheck:
         >>> QuoteCheck(on_fail="refuse").name
         'quotes'
     """
+
+    local: ClassVar[bool] = True
+    """It asks nobody, so it runs though the time of the query is over."""
 
     on_fail: OnFail = "flag"
     require: bool = False
