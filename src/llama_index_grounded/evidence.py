@@ -14,14 +14,14 @@ from decimal import Decimal
 from enum import Enum
 from numbers import Integral, Real
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, TypeVar
 from uuid import UUID
 
-from llama_index.core.schema import MetadataMode
+from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
 from pydantic import BaseModel, ConfigDict, Field
 
 if TYPE_CHECKING:
-    from llama_index.core.schema import BaseNode, NodeWithScore
+    from llama_index.core.schema import BaseNode
 
 __all__ = [
     "DEFAULT_KEYS",
@@ -44,6 +44,10 @@ __all__ = [
 ]
 
 STAMP = "llama_index_grounded"
+
+_Model = TypeVar("_Model", bound=BaseModel)
+_PLAIN = (TextNode, NodeWithScore)
+_set = object.__setattr__
 
 _EXCLUDED = ("excluded_llm_metadata_keys", "excluded_embed_metadata_keys")
 
@@ -75,6 +79,7 @@ class MetadataKeys(BaseModel):
 
 
 DEFAULT_KEYS = MetadataKeys()
+_DEFAULT: dict[str, str] = DEFAULT_KEYS.model_dump()
 _HEADER_PATH = "header_path"
 _FALLBACK: dict[FieldName, str] = {
     "title": "file_name",
@@ -124,6 +129,8 @@ class _OurStamp(dict[str, Any]):
 
 def scalar(value: object) -> str | None:
     """Read one metadata value as text; None for blank, missing, nested and not-a-number values."""
+    if value is None:
+        return None
     text = value if type(value) is str else _as_text(value)
     return None if not text or text.isspace() else text
 
@@ -146,8 +153,9 @@ def _as_text(value: object) -> str | None:
 
 def stamp_of(node: BaseNode) -> Stamp | None:
     """Return the stamp of a node, or None where no stage has seen it."""
-    found = node.metadata.get(STAMP)
-    return cast("Stamp", found) if isinstance(found, _OurStamp) else None
+    found: Any = node.metadata.get(STAMP)
+    ours: Stamp | None = found if isinstance(found, _OurStamp) else None  # type: ignore[assignment]
+    return ours
 
 
 def keys_of(node: BaseNode) -> MetadataKeys:
@@ -164,19 +172,22 @@ def _keys_named(names: tuple[str, ...]) -> MetadataKeys:
 
 def identity_under(node: BaseNode, keys: MetadataKeys) -> Identity:
     """Work out the identity of a node from its metadata."""
-    metadata = node.metadata
+    value, node_id = node.metadata.get, node.node_id
     return Identity(
-        scalar(metadata.get(keys.document_id)) or node.ref_doc_id or node.node_id,
-        scalar(metadata.get(keys.revision)),
-        scalar(metadata.get(keys.version)),
-        scalar(metadata.get(keys.chunk_id)) or node.node_id,
+        scalar(value(keys.document_id)) or node.ref_doc_id or node_id,
+        scalar(value(keys.revision)),
+        scalar(value(keys.version)),
+        scalar(value(keys.chunk_id)) or node_id,
     )
 
 
 def identity(node: BaseNode) -> Identity:
     """Return the stamped identity, or work it out under the default field names."""
     found = stamp_of(node)
-    return Identity(*found["identity"]) if found else identity_under(node, DEFAULT_KEYS)
+    if not found:
+        return identity_under(node, DEFAULT_KEYS)
+    who = found["identity"]
+    return who if isinstance(who, Identity) else Identity(*who)
 
 
 def mark_of(scored: NodeWithScore) -> Stamp:
@@ -185,7 +196,8 @@ def mark_of(scored: NodeWithScore) -> Stamp:
     Raises:
         KeyError: If no stage has stamped the node.
     """
-    return cast("Stamp", scored.node.metadata[STAMP])
+    mark: Stamp = scored.node.metadata[STAMP]
+    return mark
 
 
 def field(node: BaseNode, name: FieldName) -> str | None:
@@ -202,18 +214,24 @@ def field_for_llm(node: BaseNode, name: FieldName) -> str | None:
 def _find(node: BaseNode, name: FieldName) -> tuple[str, str | None]:
     """Return the metadata key behind a field, and its text."""
     metadata = node.metadata
-    source: str = getattr(keys_of(node), name)
-    text = scalar(metadata.get(source))
-    if text is None and name in _FALLBACK:
-        source = _FALLBACK[name]
-        text = scalar(metadata.get(source))
-    if text is not None and source == _HEADER_PATH and not text.strip("/"):
+    mark = metadata.get(STAMP)
+    named = isinstance(mark, _OurStamp) and "keys" in mark
+    source: str = getattr(keys_of(node), name) if named else _DEFAULT[name]
+    found = metadata.get(source)
+    text = None if found is None else scalar(found)
+    if text is None:
+        source = _FALLBACK.get(name, source)
+        found = metadata.get(source)
+        text = None if found is None else scalar(found)
+    if source == _HEADER_PATH and text is not None and not text.strip("/"):
         text = None
     return source, text
 
 
 def included_text(node: BaseNode) -> str:
     """Return the text that the model will see: the node's own, without metadata."""
+    if type(node) is TextNode:  # spares the way there, which is long for what every stage asks
+        return node.text
     return node.get_content(metadata_mode=MetadataMode.NONE)
 
 
@@ -236,7 +254,20 @@ def with_stamp(scored: NodeWithScore, mark: Stamp) -> NodeWithScore:
         excluded: list[str] = getattr(node, name)
         if STAMP not in excluded:
             update[name] = [*excluded, STAMP]
-    return scored.model_copy(update={"node": node.model_copy(update=update)})
+    return _copy(scored, {"node": _copy(node, update)})
+
+
+def _copy(model: _Model, update: dict[str, Any]) -> _Model:
+    """Copy as ``model_copy`` does, in half the time for the two plain classes that nearly all nodes are of."""
+    cls = type(model)
+    if cls not in _PLAIN or model.__pydantic_private__ is not None or model.__pydantic_extra__ is not None:
+        return model.model_copy(update=update)
+    copy = cls.__new__(cls)
+    _set(copy, "__dict__", model.__dict__ | update)
+    _set(copy, "__pydantic_fields_set__", {*model.__pydantic_fields_set__, *update})
+    _set(copy, "__pydantic_extra__", None)
+    _set(copy, "__pydantic_private__", None)
+    return copy
 
 
 def with_text(scored: NodeWithScore, text: str) -> NodeWithScore:

@@ -103,7 +103,7 @@ class TokenCounter(BaseModel):
         """Return the plain token count of a text, without margin and overhead."""
         if self.tokenizer is None:
             encode = _load(self.encoding).encode_ordinary
-            return sum(len(encode(piece)) for piece in _pieces(text))
+            return len(encode(text)) if len(text) <= _PIECE else sum(len(encode(piece)) for piece in _pieces(text))
         found = self.tokenizer(text)
         # The mapping that Hugging Face tokenizers return has two or three entries for a text of any length.
         if isinstance(found, Mapping) or not isinstance(found, Sized):
@@ -114,7 +114,10 @@ class TokenCounter(BaseModel):
     def estimate(self, tokens: int) -> int:
         """Apply margin and overhead to a sum of plain counts, once; 0 stays 0."""
         # Ten decimals: 100 × 1.1 must not become 111 by a rounding error.
-        return math.ceil(round(tokens * self.margin, 10)) + self.overhead if tokens else 0
+        if not tokens:
+            return 0
+        margin = self.margin
+        return (tokens if margin == 1.0 else math.ceil(round(tokens * margin, 10))) + self.overhead
 
     def count(self, text: str) -> int:
         """Return the estimated prompt tokens of a text: `tokens`, then `estimate`."""

@@ -13,10 +13,12 @@ from pydantic import BaseModel, ConfigDict, field_validator
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.evidence import field_for_llm, included_text
 from llama_index_grounded.rendering.escaping import clean
-from llama_index_grounded.rendering.renderer import Rendered, key_at, removed_from, source_of
+from llama_index_grounded.rendering.renderer import Removed, Rendered, key_at, removed_from, source_of
 
 if TYPE_CHECKING:
     from llama_index.core.schema import BaseNode, NodeWithScore
+
+    from llama_index_grounded.schema import SourceRef
 
 __all__ = ["Attribute", "BlockRenderer", "one_line"]
 
@@ -69,13 +71,16 @@ class BlockRenderer(BaseModel):
 
     def render(self, nodes: Sequence[NodeWithScore]) -> Rendered:
         """Render nodes in the order given, keyed S1, S2, …."""
-        keyed = [(key_at(place), scored) for place, scored in enumerate(nodes)]
-        removed = (removed_from(scored, key, self._texts(scored.node)) for key, scored in keyed)
-        return Rendered(
-            text="".join(self.block(scored.node, key, scored.score) for key, scored in keyed),
-            sources=tuple(source_of(scored, key) for key, scored in keyed),
-            removed=tuple(record for record in removed if record),
-        )
+        blocks: list[str] = []
+        sources: list[SourceRef] = []
+        removed: list[Removed] = []
+        for place, scored in enumerate(nodes):
+            key = key_at(place)
+            blocks.append(self.block(scored.node, key, scored.score))
+            sources.append(source_of(scored, key))
+            if record := removed_from(scored, key, self._texts(scored.node)):
+                removed.append(record)
+        return Rendered(text="".join(blocks), sources=tuple(sources), removed=tuple(removed))
 
     def _texts(self, node: BaseNode) -> Iterable[str]:
         """Return everything that the included text is made of, before it was cleaned."""
@@ -83,8 +88,7 @@ class BlockRenderer(BaseModel):
 
     def _described(self, node: BaseNode) -> list[tuple[str, str]]:
         """Return the descriptive fields that are shown and there."""
-        found = ((name, field_for_llm(node, name)) for name in self.attributes)
-        return [(name, value) for name, value in found if value is not None]
+        return [(name, value) for name in self.attributes if (value := field_for_llm(node, name)) is not None]
 
     def _relevance(self, score: float | None) -> str | None:
         return f"{score:.2f}" if self.show_relevance and score is not None and math.isfinite(score) else None

@@ -23,6 +23,16 @@ _INVISIBLE = re.compile(
 )
 
 
+_LONG = 100
+
+
+class _Last:
+    """The last long text that was cleaned: a block is tested, counted and rendered in one go, each from its text."""
+
+    found: tuple[str, str] = "", ""
+    """The text and what it became, in one tuple, so that threads see both or none."""
+
+
 def clean(text: str) -> str:
     """Remove the characters that never reach a prompt; the rest stays byte for byte.
 
@@ -30,7 +40,15 @@ def clean(text: str) -> str:
         >>> clean("pass\u200bword\u202e!")
         'password!'
     """
-    return text if text.replace("\n", "").isprintable() else _INVISIBLE.sub("", text)
+    if text.isprintable():
+        return text
+    if len(text) < _LONG:
+        return _INVISIBLE.sub("", text)
+    before, after = _Last.found
+    if before is not text:
+        after = text if text.replace("\n", "").isprintable() else _INVISIBLE.sub("", text)
+        _Last.found = text, after
+    return after
 
 
 def escape(text: str) -> str:
@@ -64,5 +82,8 @@ def escape_attribute(text: str) -> str:
         >>> escape_attribute('R&D  "news"')
         'R&amp;D &quot;news&quot;'
     """
-    flat = " ".join(unicodedata.normalize("NFC", clean(text)).split())
+    plain = text.isascii() and text.isprintable()
+    flat = " ".join((text if plain else unicodedata.normalize("NFC", clean(text))).split())
+    if plain and flat.replace(" ", "").replace("-", "").isalnum():
+        return flat
     return flat.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from llama_index_grounded.evidence import FieldName, field, identity, included_text, stamp_of
 from llama_index_grounded.rendering.escaping import clean
@@ -28,6 +28,10 @@ __all__ = [
 ]
 
 _SAME_LENGTH_KEYS = 999
+_INFINITE = float("inf")
+_TEXTS = ("key", "node_id", "document_id", "chunk_id", "revision", "version", "section", "title", "page", "url")
+_set = object.__setattr__
+_BLANK = {name: option.get_default() for name, option in SourceRef.model_fields.items()}
 _METHODS = ("block", "render", "recover", "escape")
 
 
@@ -89,25 +93,44 @@ def source_of(scored: NodeWithScore, key: str) -> SourceRef:
     node = scored.node
     who, mark = identity(node), stamp_of(node)
     score = None if scored.score is None else float(scored.score)
-    return SourceRef(
-        key=key,
-        node_id=node.node_id,
-        document_id=who.document_id,
-        chunk_id=who.chunk_id,
-        revision=who.revision,
-        version=who.version,
-        section=_visible(node, "section"),
-        title=_visible(node, "title"),
-        page=_visible(node, "page"),
-        url=field(node, "url"),
-        score=score if score is not None and abs(score) < float("inf") else None,
-        also_in=mark.get("also_in", ()) if mark else (),
+    return _recorded(
+        {
+            "key": key,
+            "node_id": node.node_id,
+            "document_id": who.document_id,
+            "chunk_id": who.chunk_id,
+            "revision": who.revision,
+            "version": who.version,
+            "section": _visible(node, "section"),
+            "title": _visible(node, "title"),
+            "page": _visible(node, "page"),
+            "url": field(node, "url"),
+            "score": score if score is not None and abs(score) < _INFINITE else None,
+            "also_in": mark.get("also_in", ()) if mark else (),
+        }
     )
+
+
+def _recorded(values: dict[str, Any]) -> SourceRef:
+    """Make the record; where all texts are plain ASCII there is nothing to validate, which would take most of the time.
+
+    Halves of surrogate pairs, which a record must replace, are not ASCII.
+    """
+    texts = [values[name] or "" for name in _TEXTS]
+    if values["also_in"] or set(map(type, texts)) != {str} or not "".join(texts).isascii():
+        return SourceRef(**values)
+    source = SourceRef.__new__(SourceRef)
+    _set(source, "__dict__", _BLANK | values)
+    _set(source, "__pydantic_fields_set__", set(values))
+    _set(source, "__pydantic_extra__", None)
+    _set(source, "__pydantic_private__", None)
+    return source
 
 
 def _visible(node: BaseNode, name: FieldName) -> str | None:
     """Read a field without the characters that could turn the text around it on a page."""
-    return clean(field(node, name) or "") or None
+    text = field(node, name)
+    return None if text is None else clean(text) or None
 
 
 def is_renderer(value: object) -> TypeGuard[Renderer]:
@@ -128,7 +151,7 @@ def shown_text(renderer: Renderer, node: BaseNode) -> str:
 def removed_from(scored: NodeWithScore, key: str, texts: Iterable[str] | None = None) -> Removed | None:
     """Count the invisible characters of a node's text, or of the ``texts`` that are shown for it."""
     found = (included_text(scored.node),) if texts is None else texts
-    characters = sum(len(text) - len(clean(text)) for text in found)
+    characters = sum(len(text) - len(after) for text in found if (after := clean(text)) is not text)
     return Removed(key=key, node_id=scored.node.node_id, characters=characters) if characters else None
 
 
@@ -143,6 +166,7 @@ def size_of(
     settled = counter.counts_in_threes and place < _SAME_LENGTH_KEYS
     block = renderer.block(scored.node, "S1" if settled else key_at(place), scored.score)
     name = (counter.name, block)
-    if name not in sizes:
-        sizes[name] = counter.tokens(block)
-    return sizes[name]
+    size = sizes.get(name)
+    if size is None:
+        size = sizes[name] = counter.tokens(block)
+    return size

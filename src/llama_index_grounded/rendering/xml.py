@@ -47,8 +47,8 @@ class XmlRenderer(BlockRenderer):
 
     def block(self, node: BaseNode, key: str, score: float | None = None) -> str:
         """Render one source."""
-        escaped = ((name, escape_attribute(value)) for name, value in self._described(node))
-        shown = [f' {name}="{value}"' for name, value in escaped if value]
+        described = self._described(node)
+        shown = [f' {name}="{value}"' for name, found in described if (value := escape_attribute(found))]
         if relevance := self._relevance(score):
             shown.append(f' relevance="{relevance}"')
         return f'<source id="{key}"{"".join(shown)}>\n{escape(self.included(node))}\n</source>\n'

@@ -187,7 +187,7 @@ class TokenBudget(Stage):
         )
 
     def _report(self, nodes: Evidence, pack: Pack) -> list[Decision]:
-        came = {slot_of(scored): included_text(scored.node) for scored in nodes}
+        came = {slot_of(scored): scored for scored in nodes}
         decisions = [
             self.decision(gone.scored, "dropped", gone.reason, value=gone.value, limit=gone.limit, twin=gone.twin)
             for gone in pack.rejected
@@ -195,7 +195,11 @@ class TokenBudget(Stage):
         ]
         for admission in pack.admitted:
             scored = admission.scored
-            text, before = included_text(scored.node), came.get(slot_of(scored), "")
+            before_it = came.get(slot_of(scored))
+            if before_it is scored:
+                continue
+            text = included_text(scored.node)
+            before = "" if before_it is None else included_text(before_it.node)
             grown = len(text) - len(before)
             if grown < 0:
                 twin = next(iter(admission.twins), None)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from llama_index.core.instrumentation.span import active_span_id
 from llama_index.core.schema import NodeWithScore
 
-from llama_index_grounded.evidence import DEFAULT_KEYS, MetadataKeys, identity, mark_of, with_stamp
+from llama_index_grounded.evidence import DEFAULT_KEYS, STAMP, MetadataKeys, identity, mark_of, with_stamp
 from llama_index_grounded.schema import Usage
 from llama_index_grounded.selection.remover import Remover
 
@@ -22,12 +22,14 @@ __all__ = ["Evidence", "Finding", "Notes", "Passage", "Place", "Removal", "Trail
 
 def slot_of(scored: NodeWithScore) -> int:
     """Return the number of a stamped node within its run; it never changes."""
-    return mark_of(scored)["slot"]
+    slot: int = scored.node.metadata[STAMP]["slot"]
+    return slot
 
 
 def rank_of(scored: NodeWithScore) -> int:
     """Return the place of a stamped node in the order of the retriever or the last reranker, from 0."""
-    return mark_of(scored)["rank"]
+    rank: int = scored.node.metadata[STAMP]["rank"]
+    return rank
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,12 @@ class Place(NamedTuple):
 
 def places(nodes: Iterable[NodeWithScore]) -> tuple[Place, ...]:
     """Note which nodes are handed out."""
-    return tuple(Place(slot_of(scored), scored.node.node_id, identity(scored.node).document_id) for scored in nodes)
+    return tuple(map(place_of, nodes))
+
+
+def place_of(scored: NodeWithScore) -> Place:
+    """Note one node that is handed out."""
+    return Place(slot_of(scored), scored.node.node_id, identity(scored.node).document_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,15 +147,26 @@ class Trail:
         removals = (*trail.removals, *outcome.removals)
         return replace(
             trail,
-            handed=places(outcome.nodes),
+            handed=self._places(outcome.nodes),
             stages=(*trail.stages, stage),
             decisions=(*trail.decisions, *decisions),
             removals=removals,
-            passages={**trail.passages, **{passage.slot: passage for passage in outcome.passages}},
+            passages=trail.passages
+            if not outcome.passages
+            else {**trail.passages, **{passage.slot: passage for passage in outcome.passages}},
             seen=self._seen_after(stage, outcome.nodes) if removals else {},
-            sizes={**trail.sizes, **outcome.sizes},
+            sizes={**trail.sizes, **outcome.sizes} if outcome.sizes else trail.sizes,
             top_score=trail.top_score if outcome.top_score is None else outcome.top_score,
             notes=trail.notes if outcome.notes is None else trail.notes + outcome.notes,
+        )
+
+    def _places(self, nodes: Iterable[NodeWithScore]) -> tuple[Place, ...]:
+        """Note which nodes are handed out; most were noted before."""
+        noted = {place.slot: place for place in self.handed}
+        found = [(noted.get(slot_of(scored)), scored) for scored in nodes]
+        return tuple(
+            place if place is not None and place.node_id == scored.node.node_id else place_of(scored)
+            for place, scored in found
         )
 
     def _seen_after(self, stage: Stage, nodes: Sequence[NodeWithScore]) -> Mapping[int, NodeWithScore]:

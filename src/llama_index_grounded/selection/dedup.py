@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import ClassVar, Literal
 
 from llama_index.core.schema import NodeWithScore, QueryBundle
@@ -18,8 +18,9 @@ from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.evidence import identity, included_text, mark_of, with_stamp
 from llama_index_grounded.schema import Decision
 from llama_index_grounded.selection.carrier import Evidence, Removal, rank_of, slot_of
+from llama_index_grounded.selection.openings import Openings
 from llama_index_grounded.selection.remover import Cut, Ledger
-from llama_index_grounded.selection.repetition import Level, PositionLedger, Scope, TextLedger
+from llama_index_grounded.selection.repetition import Level, PositionLedger, Scope, TextLedger, scope_of
 from llama_index_grounded.selection.signals import known
 from llama_index_grounded.selection.stage import Kind, Outcome, Stage
 
@@ -79,20 +80,28 @@ class ScopedDedup(Stage):
         """Go through the nodes in rank order and keep what is new."""
         decisions: list[Decision] = []
         removals: list[Removal] = []
-        kept: dict[int, NodeWithScore] = {}
         distinct = self._distinct(nodes, decisions)
-        ledger = self.ledger()
-        for scored in sorted(distinct, key=rank_of):
-            cut = ledger.trim(scored)
+        cuts = self._cuts(sorted(distinct, key=rank_of))
+        for scored, cut in cuts:
             decisions.extend(self._report(scored, cut))
-            if cut.after is not scored:
-                left = None if cut.after is None else included_text(cut.after.node)
-                removals.append(Removal(scored, left, tuple(cut.twins)))
-            if cut.after is not None:
-                ledger.admit(cut.after, scored)
-                kept[slot_of(scored)] = cut.after
-        ordered = [kept[slot] for scored in distinct if (slot := slot_of(scored)) in kept]
-        return Outcome(ordered, decisions, removals)
+            left = None if cut.after is None else included_text(cut.after.node)
+            removals.append(Removal(scored, left, tuple(cut.twins)))
+        if not cuts:
+            return Outcome(distinct, decisions)
+        after = {slot_of(scored): cut.after for scored, cut in cuts}
+        stay = [after.get(slot_of(scored), scored) for scored in distinct]
+        return Outcome([scored for scored in stay if scored is not None], decisions, removals)
+
+    def _cuts(self, ranked: list[NodeWithScore]) -> list[tuple[NodeWithScore, Cut]]:
+        """Find what goes; a node that shares no beginning of a line with another one is not even parsed."""
+        ledger = self.ledger()
+        if not isinstance(ledger, TextLedger):
+            return _cut_by(ledger, ranked)
+        beginnings = Openings(ranked, lambda node: scope_of(node, self.scope))
+        cuts = _cut_by(ledger, [scored for scored in ranked if slot_of(scored) not in beginnings.alone])
+        if beginnings.met_by(ledger.shortened, ranked):
+            return _cut_by(self.ledger(), ranked)
+        return cuts
 
     def _distinct(self, nodes: Evidence, decisions: list[Decision]) -> list[NodeWithScore]:
         """Keep one copy of each chunk. Other text under the same identity is another chunk."""
@@ -119,6 +128,18 @@ class ScopedDedup(Stage):
             return
         for twin, characters in cut.twins.items():
             yield self.decision(scored, "shortened", "duplicate", value=characters, twin=twin)
+
+
+def _cut_by(ledger: Ledger, ranked: Iterable[NodeWithScore]) -> list[tuple[NodeWithScore, Cut]]:
+    """Go through nodes in rank order, and return those of which something goes."""
+    cuts: list[tuple[NodeWithScore, Cut]] = []
+    for scored in ranked:
+        cut = ledger.trim(scored)
+        if cut.after is not scored:
+            cuts.append((scored, cut))
+        if cut.after is not None:
+            ledger.admit(cut.after, scored)
+    return cuts
 
 
 def _score(scored: NodeWithScore) -> float:

@@ -177,5 +177,6 @@ def _best_per_chunk(nodes: Sequence[NodeWithScore], scores: Sequence[float | Non
     for scored, score in zip(nodes, scores, strict=True):
         if score is not None:
             key = identity(scored.node)
-            best[key] = max(score, best.get(key, -math.inf))
+            if score > best.get(key, -math.inf):
+                best[key] = score
     return list(best.values())

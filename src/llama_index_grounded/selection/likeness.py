@@ -28,6 +28,7 @@ _VECTOR = "vector"
 _FIRST_ROWS = 16
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
+_ASCII_GAPS = str.maketrans({mark: " " for mark in map(chr, range(128)) if not _WORD.match(mark)})
 
 
 class Likeness(Protocol):
@@ -54,8 +55,14 @@ def shingles(text: str) -> frozenset[str]:
     return frozenset(_runs(text))
 
 
+def _words(text: str) -> list[str]:
+    if text.isascii():
+        return text.lower().translate(_ASCII_GAPS).split()
+    return _WORD.findall(unicodedata.normalize("NFC", text).replace("İ", "i").casefold())
+
+
 def _runs(text: str) -> Sequence[str]:
-    words = _WORD.findall(unicodedata.normalize("NFC", text).replace("İ", "i").casefold())
+    words = _words(text)
     if len(words) < _WORDS:
         return [" ".join(words)] if words else []
     return list(map(" ".join, zip(*(words[start:] for start in range(_WORDS)), strict=False)))
@@ -64,8 +71,10 @@ def _runs(text: str) -> Sequence[str]:
 class Shingles:
     """Likeness of words: the Jaccard index of two texts' shingles.
 
-    Two sets that are alike enough share one of their first shingles in any fixed order, and are of like size
-    (Bayardo, Ma and Srikant 2007, "Scaling up all pairs similarity search"), so few pairs are compared and none missed.
+    Most texts are like no other: a text that is near to another one has at most ``1 - threshold`` of its shingles new.
+    Only when one has so few is an index built. Two sets that are alike enough share one of their first shingles in any
+    fixed order, and are of like size (Bayardo, Ma and Srikant 2007, "Scaling up all pairs similarity search"), so few
+    pairs are compared and none missed. Shingles are told apart by their 64-bit hash.
 
     Args:
         threshold: Least Jaccard index, 0 to 1.
@@ -73,14 +82,21 @@ class Shingles:
 
     def __init__(self, threshold: float) -> None:
         self._threshold = threshold
-        self._numbers: dict[str, int] = {}
+        self._texts: list[str] = []
+        self._seen: set[int] = set()
+        self._numbers: dict[int, int] = {}
         self._sets: list[frozenset[int]] = []
+        """Of the first texts, as far as they are in the index."""
         self._holders: dict[int, list[int]] = defaultdict(list)
-        self._last: tuple[str, frozenset[int]] = "", frozenset()
+        self._last: tuple[str, frozenset[int], int] = "", frozenset(), 0
 
     def near(self, scored: NodeWithScore) -> Iterator[tuple[int, float]]:
         """Yield the numbers of texts that share enough shingles."""
-        mine = self._shingles(scored)
+        text = included_text(scored.node)
+        if not self._may_be_near(text):
+            return
+        self._index()
+        mine = frozenset(_hashes(text))
         least, most = self._threshold * len(mine) - _ROUNDING, len(mine) / self._threshold + _ROUNDING
         found = {number for shingle in self._first(mine) for number in self._holders.get(shingle, ())}
         for number in sorted(found):
@@ -93,26 +109,46 @@ class Shingles:
 
     def add(self, scored: NodeWithScore) -> None:
         """Add a text."""
-        mine = self._shingles(scored)
-        for shingle in self._first(mine):
-            self._holders[shingle].append(len(self._sets))
-        self._sets.append(mine)
+        text = included_text(scored.node)
+        self._seen |= self._half(text)[0]
+        self._texts.append(text)
+
+    def _may_be_near(self, text: str) -> bool:
+        """Tell whether few enough of a text's shingles are new; half of them, chosen by their hash, are looked at."""
+        half, count = self._half(text)
+        new = len(half) - len(half & self._seen)
+        return count > 0 and new <= count - self._threshold * count + _ROUNDING
+
+    def _index(self) -> None:
+        """Bring the index up to the texts that were added."""
+        for number in range(len(self._sets), len(self._texts)):
+            theirs = frozenset(_hashes(self._texts[number]))
+            for shingle in theirs:
+                self._numbers.setdefault(shingle, len(self._numbers))
+            for shingle in self._first(theirs):
+                self._holders[shingle].append(number)
+            self._sets.append(theirs)
 
     def _first(self, mine: frozenset[int]) -> Sequence[int]:
         """Return the first shingles, the newest before the others: what many texts share was mostly seen early."""
         count = len(mine) - math.ceil(self._threshold * len(mine) - _ROUNDING) + 1
-        return sorted(mine, reverse=True)[:count]
+        return sorted(mine, key=lambda shingle: self._numbers.get(shingle, math.inf), reverse=True)[:count]
 
-    def _shingles(self, scored: NodeWithScore) -> frozenset[int]:
-        """Return a node's shingles by number, of which both `near` and `add` make use."""
-        text = included_text(scored.node)
-        if self._last[0] != text:
-            runs, numbers = _runs(text), self._numbers
-            for run in runs:
-                if run not in numbers:
-                    numbers[run] = len(numbers)
-            self._last = text, frozenset(map(numbers.__getitem__, runs))
-        return self._last[1]
+    def _half(self, text: str) -> tuple[frozenset[int], int]:
+        """Return the odd hashes of a text, of which both `near` and `add` make use, and how many there are at most."""
+        last, half, count = self._last
+        if last is not text:
+            found = list(_hashes(text))
+            half, count = frozenset([shingle for shingle in found if shingle & 1]), len(found)
+            self._last = text, half, count
+        return half, count
+
+
+def _hashes(text: str) -> Iterator[int]:
+    words = _words(text)
+    if len(words) < _WORDS:
+        return iter([hash(tuple(words))] if words else [])
+    return map(hash, zip(*(words[start:] for start in range(_WORDS)), strict=False))
 
 
 class Vectors:

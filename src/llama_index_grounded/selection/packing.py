@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import heapq
+import bisect
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from llama_index_grounded.rendering import Renderer
 from llama_index_grounded.rendering.renderer import shown_text, size_of
 from llama_index_grounded.selection.allowance import Allowance
 from llama_index_grounded.selection.carrier import rank_of, slot_of
-from llama_index_grounded.selection.remover import Ledger
+from llama_index_grounded.selection.remover import Cut, Ledger
 from llama_index_grounded.selection.restore import trim_by_all
 from llama_index_grounded.tokens import TokenCounter
 
@@ -90,11 +90,10 @@ class Packer:
         pack = Pack()
         used, stopped = 0, False
         numbers = itertools.count()
-        waiting = [(rank_of(candidate), next(numbers), candidate) for candidate in candidates]
-        heapq.heapify(waiting)
-        while waiting:
-            candidate = heapq.heappop(waiting)[-1]
-            cut = trim_by_all(candidate, ledgers)
+        waiting = sorted((rank_of(candidate), next(numbers), candidate) for candidate in candidates)
+        # Parts are put in behind the place that this has come to.
+        for place, (_, _, candidate) in enumerate(waiting, start=1):
+            cut = trim_by_all(candidate, ledgers) if ledgers else Cut(candidate)
             twins = tuple(cut.twins)
             if cut.after is None:
                 repeated = sum(cut.twins.values())
@@ -104,7 +103,7 @@ class Packer:
             if rejection is not None:
                 parts = self._parts(candidate, rejection, pack, parts_of, stopped=stopped)
                 for part in parts:
-                    heapq.heappush(waiting, (rank_of(part), next(numbers), part))
+                    bisect.insort(waiting, (rank_of(part), next(numbers), part), lo=place)
                 if parts:
                     continue
                 pack.rejected.append(rejection)
@@ -145,9 +144,10 @@ class Packer:
         if not self.rooms:
             return None, 0
         size = size_of(scored, place, self.renderer, self.counter, self.sizes)
-        tightest = min(self.rooms, key=lambda room: room.left(used + size))
-        if tightest.fits(used + size):
+        free = [room.left(used + size) for room in self.rooms]
+        if min(free) >= 0:
             return None, size
+        tightest = self.rooms[free.index(min(free))]
         left = tightest.left(used)
         needed = left - tightest.left(used + size)
         stops = self.on_oversize == "stop"

@@ -13,7 +13,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Block", "fold", "split_blocks", "word_count"]
+__all__ = ["MIN_WORDS", "Block", "fold", "has_unspaced", "split_blocks", "word_count"]
+
+MIN_WORDS = 8
+"""Shorter paragraphs are never removed by themselves."""
 
 BlockKind = Literal["prose", "heading", "code", "table", "list"]
 
@@ -59,6 +62,11 @@ def word_count(folded: str) -> int:
         folded = _NO_SPACES.sub(" ", _IDEOGRAPH.sub(" ", folded))
     spoken = sum(1 for part in folded.split() if any(ch.isalnum() for ch in part))
     return spoken + ideographs // _IDEOGRAPHS_PER_WORD + letters // _LETTERS_PER_WORD
+
+
+def has_unspaced(text: str) -> bool:
+    """Tell whether a text has characters of a script without spaces between words."""
+    return not text.isascii() and bool(_IDEOGRAPH.search(text) or _NO_SPACES.search(text))
 
 
 def split_blocks(text: str) -> list[Block]:

@@ -11,15 +11,13 @@ from llama_index.core.schema import BaseNode, NodeWithScore
 
 from llama_index_grounded.evidence import field, identity, included_text
 from llama_index_grounded.selection.chunk import Chunk, Frame
-from llama_index_grounded.selection.paragraphs import word_count
+from llama_index_grounded.selection.paragraphs import MIN_WORDS, word_count
 from llama_index_grounded.selection.remover import Cut
 
-__all__ = ["Level", "PositionLedger", "Scope", "TextLedger"]
+__all__ = ["Level", "PositionLedger", "Scope", "TextLedger", "scope_of"]
 
 Scope = Literal["section", "document", "global"]
 Level = Literal["paragraph", "chunk"]
-
-MIN_WORDS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +35,8 @@ class TextLedger:
         self._paragraphs: dict[Hashable, list[_Twin]] = defaultdict(list)
         self._chunks: dict[Hashable, list[_Twin]] = defaultdict(list)
         self._recent: list[Chunk] = []
+        self.shortened: list[NodeWithScore] = []
+        """Every copy that was left of a node, also on the way to nothing."""
 
     def trim(self, candidate: NodeWithScore) -> Cut:
         """Take away what is admitted already, until what is left repeats nothing."""
@@ -49,9 +49,10 @@ class TextLedger:
             if cut.after is None or cut.after is scored:
                 return Cut(cut.after, removed)
             scored = cut.after
+            self.shortened.append(scored)
 
     def _cut(self, chunk: Chunk) -> Cut:
-        scope = _scope_of(chunk.scored.node, self._scope)
+        scope = scope_of(chunk.scored.node, self._scope)
         if chunk.first is not None and (
             twin := _fitting(self._chunks[scope, chunk.evidence], chunk.frames[chunk.first])
         ):
@@ -70,7 +71,7 @@ class TextLedger:
     def admit(self, scored: NodeWithScore, came: NodeWithScore) -> None:
         """Note what the model will see."""
         chunk = self._chunk_of(scored)
-        scope = _scope_of(scored.node, self._scope)
+        scope = scope_of(scored.node, self._scope)
         twins = [_Twin(scored.node.node_id, frame) for frame in chunk.frames]
         if chunk.first is not None:
             self._chunks[scope, chunk.evidence].append(twins[chunk.first])
@@ -104,7 +105,7 @@ class PositionLedger:
     def trim(self, candidate: NodeWithScore) -> Cut:
         """Take away what is admitted already; a node whose place in its document is unknown is left alone."""
         start = _start_in_document(candidate.node)
-        regions = self._regions[_scope_of(candidate.node, "document")]
+        regions = self._regions[scope_of(candidate.node, "document")]
         if start is None or not regions:
             return Cut(candidate)
         chunk = Chunk(candidate)
@@ -125,10 +126,11 @@ class PositionLedger:
         start = _start_in_document(came.node)
         if start is not None:
             region = _Region(scored.node.node_id, start, included_text(came.node))
-            self._regions[_scope_of(came.node, "document")].append(region)
+            self._regions[scope_of(came.node, "document")].append(region)
 
 
-def _scope_of(node: BaseNode, scope: Scope) -> Hashable:
+def scope_of(node: BaseNode, scope: Scope) -> Hashable:
+    """Name the scope that a node belongs to."""
     who = identity(node)
     if scope == "section":
         return who.document_id, who.revision, who.version, field(node, "section")

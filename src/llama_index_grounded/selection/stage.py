@@ -118,14 +118,19 @@ class Stage(BaseNodePostprocessor):
 
     def _unreported(self, evidence: Evidence, outcome: Outcome) -> list[Decision]:
         """Nothing disappears silently: report what `choose` left out without a word."""
-        if any(stamp_of(scored.node) is None for scored in outcome.nodes):
+        if outcome.nodes is evidence:
+            return []
+        marks = [stamp_of(scored.node) for scored in outcome.nodes]
+        if None in marks:
             msg = (
                 f"{type(self).__name__}.choose returned a node that it was not given; copy one with evidence.with_text"
             )
             raise TypeError(msg)
-        left = {slot_of(scored) for scored in outcome.nodes}
+        left = {mark["slot"] for mark in marks if mark}
+        missing = [scored for scored in evidence.plain() if slot_of(scored) not in left]
+        if not missing:
+            return []
         reported = Counter(d.node_id for d in outcome.decisions if d.action in ("dropped", "refused"))
-        missing = [scored for scored in evidence if slot_of(scored) not in left]
         silent: list[Decision] = []
         for scored in missing:
             if reported[scored.node.node_id] > 0:

@@ -1,0 +1,86 @@
+"""Which nodes can repeat one another at all, found without parsing them.
+
+Most chunks repeat nothing. What can be removed begins at the start of a line and either has at least eight words or
+goes on to the end of its chunk; so two nodes that repeat each other share the words with which a line begins.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Hashable, Iterable, Sequence
+
+from llama_index.core.schema import BaseNode, NodeWithScore
+
+from llama_index_grounded.evidence import included_text
+from llama_index_grounded.selection.carrier import slot_of
+from llama_index_grounded.selection.paragraphs import MIN_WORDS, has_unspaced
+
+__all__ = ["Openings", "openings"]
+
+
+def openings(text: str) -> set[str]:
+    """Return the first eight words from each line's start on, or as many as there are, folded as twins are compared.
+
+    Where a script has no spaces between words, eight characters stand beside them.
+
+    Example:
+        >>> sorted(openings("Returns" + chr(10) + "Within 21 days."))
+        ['Returns Within 21 days.', 'Within 21 days.']
+    """
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text)
+    lines = [words[:MIN_WORDS] for line in text.splitlines() if (words := line.split(None, MIN_WORDS))]
+    unspaced = has_unspaced(text)
+    found: set[str] = set()
+    for at, line in enumerate(lines):
+        words, behind = line, at + 1
+        while len(words) < MIN_WORDS and behind < len(lines):
+            words = words + lines[behind]
+            behind += 1
+        found.add(" ".join(words[:MIN_WORDS]))
+        if unspaced:
+            found.add("\n" + "".join(words)[:MIN_WORDS])
+    return found
+
+
+class Openings:
+    """How the lines of some nodes begin.
+
+    Args:
+        nodes: Stamped nodes.
+        scope_of: Only nodes of one scope can repeat each other.
+    """
+
+    def __init__(self, nodes: Sequence[NodeWithScore], scope_of: Callable[[BaseNode], Hashable]) -> None:
+        self._scope_of = scope_of
+        self._found = {slot_of(scored): openings(included_text(scored.node)) for scored in nodes}
+        shared = _twice(self._found.values())
+        maybe = [scored for scored in nodes if not shared.isdisjoint(self._found[slot_of(scored)])]
+        scoped = {slot_of(scored): self._scoped(scored, self._found[slot_of(scored)]) for scored in maybe}
+        shared_in_scope = _twice(scoped.values())
+        self.alone = self._found.keys() - {
+            slot for slot, names in scoped.items() if not shared_in_scope.isdisjoint(names)
+        }
+        """Slots of the nodes that share no beginning with another one."""
+
+    def met_by(self, shortened: Iterable[NodeWithScore], nodes: Iterable[NodeWithScore]) -> bool:
+        """Tell whether what was left of some nodes may repeat one that was alone: a cut makes new neighbours."""
+        new = {name for scored in shortened for name in self._scoped(scored, openings(included_text(scored.node)))}
+        return bool(new) and any(
+            not new.isdisjoint(self._scoped(scored, self._found[slot]))
+            for scored in nodes
+            if (slot := slot_of(scored)) in self.alone
+        )
+
+    def _scoped(self, scored: NodeWithScore, names: Iterable[str]) -> set[tuple[Hashable, str]]:
+        scope = self._scope_of(scored.node)
+        return {(scope, name) for name in names}
+
+
+def _twice(sets: Iterable[set[Hashable]] | Iterable[set[str]] | Iterable[set[tuple[Hashable, str]]]) -> set[Hashable]:
+    seen: set[Hashable] = set()
+    shared: set[Hashable] = set()
+    for found in sets:
+        shared |= seen & found
+        seen |= found
+    return shared
