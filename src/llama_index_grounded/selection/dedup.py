@@ -24,7 +24,7 @@ from llama_index_grounded.selection.repetition import Level, PositionLedger, Sco
 from llama_index_grounded.selection.signals import known
 from llama_index_grounded.selection.stage import Kind, Outcome, Stage
 
-__all__ = ["Match", "ScopedDedup"]
+__all__ = ["Match", "ScopedDedup", "cut_by"]
 
 Match = Literal["text", "position"]
 
@@ -96,11 +96,11 @@ class ScopedDedup(Stage):
         """Find what goes; a node that shares no beginning of a line with another one is not even parsed."""
         ledger = self.ledger()
         if not isinstance(ledger, TextLedger):
-            return _cut_by(ledger, ranked)
+            return cut_by(ledger, ranked)
         beginnings = Openings(ranked, lambda node: scope_of(node, self.scope))
-        cuts = _cut_by(ledger, [scored for scored in ranked if slot_of(scored) not in beginnings.alone])
+        cuts = cut_by(ledger, [scored for scored in ranked if slot_of(scored) not in beginnings.alone])
         if beginnings.met_by(ledger.shortened, ranked):
-            return _cut_by(self.ledger(), ranked)
+            return cut_by(self.ledger(), ranked)
         return cuts
 
     def _distinct(self, nodes: Evidence, decisions: list[Decision]) -> list[NodeWithScore]:
@@ -130,7 +130,7 @@ class ScopedDedup(Stage):
             yield self.decision(scored, "shortened", "duplicate", value=characters, twin=twin)
 
 
-def _cut_by(ledger: Ledger, ranked: Iterable[NodeWithScore]) -> list[tuple[NodeWithScore, Cut]]:
+def cut_by(ledger: Ledger, ranked: Iterable[NodeWithScore]) -> list[tuple[NodeWithScore, Cut]]:
     """Go through nodes in rank order, and return those of which something goes."""
     cuts: list[tuple[NodeWithScore, Cut]] = []
     for scored in ranked:

@@ -28,6 +28,7 @@ _VECTOR = "vector"
 _FIRST_ROWS = 16
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
+_ANY_UNSPACED, _SPACED_WORD = re.compile(f"[{_UNSPACED}]"), re.compile(r"\w+")
 _ASCII_GAPS = str.maketrans({mark: " " for mark in map(chr, range(128)) if not _WORD.match(mark)})
 
 
@@ -58,7 +59,8 @@ def shingles(text: str) -> frozenset[str]:
 def _words(text: str) -> list[str]:
     if text.isascii():
         return text.lower().translate(_ASCII_GAPS).split()
-    return _WORD.findall(unicodedata.normalize("NFC", text).replace("İ", "i").casefold())
+    folded = unicodedata.normalize("NFC", text).replace("İ", "i").casefold()
+    return (_WORD if _ANY_UNSPACED.search(folded) else _SPACED_WORD).findall(folded)
 
 
 def _runs(text: str) -> Sequence[str]:

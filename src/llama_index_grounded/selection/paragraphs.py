@@ -32,6 +32,7 @@ _BOLD_LEVEL = 7
 # Scripts without spaces between words: how many characters make about one word.
 _IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
 _NO_SPACES = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
+_ANY_UNSPACED = re.compile(f"{_IDEOGRAPH.pattern}|{_NO_SPACES.pattern}".replace("]|[", ""))
 _IDEOGRAPHS_PER_WORD = 2
 _LETTERS_PER_WORD = 4
 
@@ -66,7 +67,7 @@ def word_count(folded: str) -> int:
 
 def has_unspaced(text: str) -> bool:
     """Tell whether a text has characters of a script without spaces between words."""
-    return not text.isascii() and bool(_IDEOGRAPH.search(text) or _NO_SPACES.search(text))
+    return not text.isascii() and _ANY_UNSPACED.search(text) is not None
 
 
 def split_blocks(text: str) -> list[Block]:

@@ -1,0 +1,89 @@
+"""Nodes that share no beginning of a line are not parsed, and nothing but the time is different."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from llama_index.core.schema import NodeWithScore
+
+from llama_index_grounded.evidence import included_text
+from llama_index_grounded.selection import ScopedDedup
+from llama_index_grounded.selection.dedup import cut_by
+from llama_index_grounded.selection.openings import Openings, openings
+from llama_index_grounded.selection.repetition import Level, Scope, TextLedger
+from llama_index_grounded.selection.trail import receive
+from llama_index_grounded.testing import make_nodes
+from tests.selection.parts import ATOMIC, FRAMES, LONG, SHORT, documents
+
+UNSPACED = ["印刷された本は到着から二十一日以内に返品できます。", "หนังสือที่พิมพ์แล้วสามารถส่งคืนได้ภายในยี่สิบเอ็ดวัน"]
+WRAPPED = [LONG[0].replace(" ", "\n", 3), LONG[1].replace(" of ", "\u2028of\t"), LONG[0].replace(" ", "  ")]
+ACCENTED = ["Café au lait costs two euros here every day.", "Cafe\u0301 au lait costs two euros here every day."]
+BLOCKS = [*LONG, *WRAPPED, *UNSPACED, *ACCENTED, *SHORT, *FRAMES, *ATOMIC, "Title\n---"]
+
+texts = st.builds(
+    lambda parts, gap: gap.join(parts),
+    st.lists(st.sampled_from(BLOCKS), max_size=6),
+    st.sampled_from(["\n\n", "\n\n", "\r\n\r\n", "\n", " \n \n"]),
+)
+
+
+@given(
+    drawn=st.lists(st.tuples(texts, documents), max_size=6),
+    scope=st.sampled_from(get_args(Scope)),
+    level=st.sampled_from(get_args(Level)),
+)
+@example(  # the last becomes what the first is once its paragraph is taken out for the second
+    drawn=[(f"{SHORT[0]} {SHORT[3]}", {}), (LONG[0], {}), (f"{SHORT[0]}\n\n{LONG[0]}\n\n{SHORT[3]}", {})],
+    scope="global",
+    level="paragraph",
+)
+def test_nothing_is_different_when_every_node_is_parsed(
+    drawn: list[tuple[str, dict[str, str]]], scope: Scope, level: Level
+) -> None:
+    """The filter removes, for the same twins, exactly what it would remove if it looked into every node."""
+    nodes = make_nodes([text for text, _ in drawn], metadata=[fields for _, fields in drawn])
+    stage = ScopedDedup(scope=scope, level=level)
+    stamped = receive(nodes, None, stage.keys, stage).plain()
+    cuts = cut_by(TextLedger(scope, level), stamped)
+    left = {scored.node.node_id: cut.after for scored, cut in cuts}
+    expected = [left.get(scored.node.node_id, scored) for scored in stamped]
+    selection = stage.select(nodes)
+    assert _shown(selection.nodes) == _shown([scored for scored in expected if scored is not None])
+    told = [(decision.node_id, decision.twin) for decision in selection.decisions]
+    twins = {scored.node.node_id: list(cut.twins) for scored, cut in cuts}
+    assert told == [
+        (node_id, twin)
+        for node_id, holders in twins.items()
+        for twin in (holders if left[node_id] is not None else holders[:1])
+    ]
+
+
+def _shown(nodes: list[NodeWithScore]) -> list[tuple[str, str]]:
+    return [(scored.node.node_id, included_text(scored.node)) for scored in nodes]
+
+
+@pytest.mark.parametrize(
+    "one, other",
+    [
+        (f"## A\n\n{LONG[0]}\n\n{LONG[1]}", f"{LONG[2]}\n\n{WRAPPED[0]}"),
+        (ACCENTED[0], f"Prices\n{ACCENTED[1]}"),
+        (f"{UNSPACED[0]}\n\n{LONG[0]}", f"{UNSPACED[0]}\n\n{LONG[1]}"),
+        (f"## A\n\n{SHORT[0]}", f"## B\n\n{SHORT[0]}"),
+    ],
+    ids=["wrapped", "decomposed", "without spaces", "a short chunk"],
+)
+def test_what_repeats_shares_a_beginning(one: str, other: str) -> None:
+    """Two texts with a paragraph or a whole chunk in common share the beginning of a line, however it is written."""
+    assert not openings(one).isdisjoint(openings(other))
+
+
+def test_a_shared_beginning_counts_within_its_scope() -> None:
+    """Nodes that begin alike in two different sections are left alone when only twins of one section count."""
+    nodes = make_nodes([LONG[0], LONG[0]], metadata=[{"section": "a"}, {"section": "b"}])
+    stage = ScopedDedup()
+    stamped = receive(nodes, None, stage.keys, stage).plain()
+    assert Openings(stamped, lambda node: node.metadata["section"]).alone == {0, 1}
+    assert Openings(stamped, lambda _: ()).alone == set()
