@@ -213,3 +213,17 @@ def test_another_stamp_takes_the_place_of_the_first() -> None:
     assert mark_of(second).get("also_in") == ("d2",)
     assert "also_in" not in mark_of(first)
     assert second.node.excluded_llm_metadata_keys == [STAMP]
+
+
+@pytest.mark.parametrize("cls", KINDS)
+def test_a_stamped_copy_is_a_copy_as_pydantic_makes_it(cls: type[Any]) -> None:
+    """A stamped copy has the class, values and set fields that ``model_copy`` gives, and metadata of its own."""
+    scored = NodeWithScore(node=cls(text="x", metadata={"title": "t"}, embedding=[1.0, 2.0]), score=0.5)
+    ours = stamp(scored, DEFAULT_KEYS, run=1, slot=0, rank=0)
+    names = ("metadata", "excluded_llm_metadata_keys", "excluded_embed_metadata_keys")
+    update = {name: getattr(ours.node, name) for name in names}
+    theirs = scored.model_copy(update={"node": scored.node.model_copy(update=update)})
+    assert ours == theirs
+    assert (type(ours.node), ours.node.model_fields_set) == (cls, theirs.node.model_fields_set)
+    ours.node.metadata["new"] = ours.score = 1
+    assert (scored.node.metadata, scored.score) == ({"title": "t"}, 0.5)

@@ -152,3 +152,14 @@ def test_the_xml_renderer_is_a_renderer() -> None:
     """`XmlRenderer` keeps the promise of the protocol, which type checkers compare."""
     renderer: Renderer = XmlRenderer()
     assert renderer.recover(renderer.render(make_nodes(["x"])).text) == [("S1", "x")]
+
+
+@given(texts(), st.none() | st.floats())
+def test_a_record_is_what_validation_makes_of_it(text: str, score: float | None) -> None:
+    """A source record whose validation was spared is equal to one that was validated, and writes the same JSON."""
+    [scored] = make_nodes(["x"], scores=[score], metadata={"title": text, "section": "Window", "url": text, "page": 7})
+    source = source_of(stamp(scored, DEFAULT_KEYS, run=1, slot=0, rank=0), "S1")
+    validated = SourceRef(**{name: getattr(source, name) for name in source.model_fields_set})
+    assert source == validated
+    assert source.model_dump_json() == validated.model_dump_json()
+    assert source.model_copy(update={"tokens": 3}) == validated.model_copy(update={"tokens": 3})
