@@ -20,9 +20,15 @@ def pytest_configure() -> None:
 
 
 # Without a deadline: a shared machine is slow at times, and a slow example proves nothing.
-settings.register_profile("dev", deadline=None)
+settings.register_profile("dev", deadline=None, max_examples=50)
+settings.register_profile("thorough", deadline=None, max_examples=1000)
 # In CI the same examples every time, so that a change fails for its own faults alone.
 settings.register_profile(
-    "ci", deadline=None, derandomize=True, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+    "ci",
+    deadline=None,
+    max_examples=50,
+    derandomize=True,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("ci" if os.environ.get("CI") else "dev")

@@ -125,16 +125,17 @@ def test_an_evaluator_that_never_returns_keeps_no_program_from_ending() -> None:
     code = (
         "import asyncio\n"
         "from llama_index.core.evaluation import BaseEvaluator\n"
+        "from llama_index_grounded import CitingSynthesizer\n"
         "from llama_index_grounded.checks import EvaluatorCheck\n"
-        "from llama_index_grounded.testing import ScriptedLLM\n"
-        "from tests.streaming.kinds import OK, ask\n"
+        "from llama_index_grounded.testing import ScriptedLLM, make_nodes\n"
         "class Never(BaseEvaluator):\n"
         "    def _get_prompts(self): return {}\n"
         "    def _update_prompts(self, prompts): pass\n"
         "    async def aevaluate(self, *args, **kwargs):\n"
         "        await asyncio.sleep(60)\n"
-        "check = EvaluatorCheck(evaluator=Never())\n"
-        "print(ask(ScriptedLLM([OK]), 'sync', checks=[check], timeout=4.0).result.checks[0].status)\n"
+        f"llm, nodes = ScriptedLLM([{OK!r}]), make_nodes(['Within 21 days.'])\n"
+        "synthesizer = CitingSynthesizer(llm, checks=[EvaluatorCheck(evaluator=Never())], timeout=2.0)\n"
+        "print(synthesizer.synthesize('How long?', nodes).grounded.checks[0].status)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=False)
     assert done.returncode == 0, done.stderr

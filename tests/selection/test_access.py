@@ -57,7 +57,11 @@ TWO = make_nodes(["ours", "SECRET theirs"], ids=["ours#1", "theirs#1"], metadata
 # Laws
 
 
-@pytest.mark.parametrize("rules", [{"filters": ours()}, {"require": ["tenant"]}, {"predicate": is_ours}], ids=str)
+@pytest.mark.parametrize(
+    "rules",
+    [{"filters": ours()}, {"require": ["tenant"]}, {"predicate": is_ours}],
+    ids=["filters", "require", "predicate"],
+)
 def test_the_laws_of_a_filter(rules: dict[str, Any]) -> None:
     """With each kind of rule the stage keeps the laws of its kind; without a predicate also through dict and pickle."""
     cases = {"two tenants": TWO, "ours alone": TWO[:1]}
@@ -102,7 +106,11 @@ def test_what_a_filter_and_its_negation_both_stop_is_what_nobody_can_decide(node
 # Predicates
 
 
-@pytest.mark.parametrize("answer", [1, "yes", 1.0, [True], object(), None, False, NotImplemented], ids=repr)
+@pytest.mark.parametrize(
+    "answer",
+    [1, "yes", 1.0, [True], object(), None, False, NotImplemented],
+    ids=lambda answer: f"{type(answer).__name__} {answer}"[:12],
+)
 def test_a_predicate_must_return_true_itself(answer: Any) -> None:
     """Whatever else it returns, truthy or not, is a violation."""
     with pytest.raises(AccessViolationError) as caught:
