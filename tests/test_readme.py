@@ -26,7 +26,7 @@ def test_ci_runs_the_two_commands_of_the_readme() -> None:
     quickstart, tests = listed.stdout.splitlines()
     assert [quickstart, tests] == [line for line in shell_lines() if "uvw" in line][:2]
     assert re.search(r' examples/quickstart\.py "How many days do I have to return a book\?"$', quickstart)
-    assert re.search(r" pytest$", tests)
+    assert re.search(r" pytest -n auto$", tests)
 
 
 def test_ci_restates_no_command_of_the_readme() -> None:
