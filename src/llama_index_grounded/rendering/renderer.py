@@ -30,8 +30,6 @@ __all__ = [
 _SAME_LENGTH_KEYS = 999
 _INFINITE = float("inf")
 _TEXTS = ("key", "node_id", "document_id", "chunk_id", "revision", "version", "section", "title", "page", "url")
-_set = object.__setattr__
-_BLANK = {name: option.get_default() for name, option in SourceRef.model_fields.items()}
 _METHODS = ("block", "render", "recover", "escape")
 
 
@@ -119,12 +117,7 @@ def _recorded(values: dict[str, Any]) -> SourceRef:
     texts = [values[name] or "" for name in _TEXTS]
     if values["also_in"] or set(map(type, texts)) != {str} or not "".join(texts).isascii():
         return SourceRef(**values)
-    source = SourceRef.__new__(SourceRef)
-    _set(source, "__dict__", _BLANK | values)
-    _set(source, "__pydantic_fields_set__", set(values))
-    _set(source, "__pydantic_extra__", None)
-    _set(source, "__pydantic_private__", None)
-    return source
+    return SourceRef.model_construct(_fields_set=set(values), **values)
 
 
 def _visible(node: BaseNode, name: FieldName) -> str | None:
