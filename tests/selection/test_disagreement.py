@@ -158,3 +158,12 @@ def test_hostile_texts_are_bounded(piece: str) -> None:
     started = time.process_time()
     disagreements(drawn, range(6), QUESTION)
     assert time.process_time() - started < 5
+
+
+@pytest.mark.parametrize("one, other", [("1.200,50", "1,200.50"), ("1200,50", "1200.50"), ("1 200,50", "1.200,50")])
+def test_one_amount_in_two_notations_is_no_disagreement(one: str, other: str) -> None:
+    """The same number written in two ways says the same."""
+    texts = [f"The course costs {amount} TL per person." for amount in (one, other)]
+    assert disagreements(texts, ["a", "b"], "What does the course cost per person?") == []
+    texts[1] = "The course costs 1,300.50 TL per person."
+    assert len(disagreements(texts, ["a", "b"], "What does the course cost per person?")) == 1

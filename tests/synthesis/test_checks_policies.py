@@ -11,7 +11,7 @@ import pytest
 
 from llama_index_grounded import CitingSynthesizer
 from llama_index_grounded.checks import NumberCheck, QuoteCheck
-from llama_index_grounded.schema import CheckResult, QuoteMatch, Span, TextEvent
+from llama_index_grounded.schema import CheckResult, QuoteMatch, Span, TextEvent, Usage
 from llama_index_grounded.synthesis import ClaimedAnswer
 from llama_index_grounded.synthesis.checking import CheckContext, OnFail
 from llama_index_grounded.testing import ScriptedLLM, make_nodes
@@ -118,6 +118,12 @@ class Odd:
         CheckResult(
             name="odd", status="passed", quotes=(QuoteMatch(quote="x", keys=(), key="S1", start=0, end=4, text="LIES"),)
         ),
+        CheckResult.model_construct(name="odd", status="failed", spans=None),
+        CheckResult.model_construct(name="odd", status="failed", spans=("a",)),
+        CheckResult.model_construct(name="odd", status="failed", quotes=5),
+        CheckResult.model_construct(name="odd", status="passed", usage=None),
+        CheckResult.model_construct(name=None, status="failed"),
+        CheckResult(name="odd", status="passed", usage=Usage(prompt_tokens=-5)),
         asyncio.CancelledError(),
         SystemExit(1),
         RecursionError(),
@@ -153,6 +159,43 @@ class Nameless:
     def check(self, context: CheckContext) -> CheckResult:
         """Fail."""
         raise RuntimeError("no result")
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("attribute", ["local", "acheck", "name"])
+@pytest.mark.parametrize("error", [ValueError(), SystemExit(1)])
+def test_an_attribute_that_can_not_be_read_breaks_nothing(error: BaseException, attribute: str, mode: str) -> None:
+    """Whatever a property of a check raises, the check runs all the same."""
+
+    def fail(_: object) -> Any:
+        raise error
+
+    odd = type("Odd", (Odd,), {attribute: property(fail)})
+    for timeout in (None, 30.0):
+        check = odd(result=CheckResult(name="odd", status="passed"))
+        found, _ = ask(ScriptedLLM([OK]), mode, NODES, checks=[check], timeout=timeout)
+        assert (found.answer, found.checks[0].status) == (OK["answer"], "passed")
+
+
+class Exits:
+    """A coroutine that wants to end the program."""
+
+    on_fail: OnFail = "refuse"
+
+    def check(self, context: CheckContext) -> CheckResult:
+        """Never used in async."""
+        return CheckResult(name="exits", status="passed")
+
+    async def acheck(self, context: CheckContext) -> CheckResult:
+        """End it."""
+        raise SystemExit(1)
+
+
+@pytest.mark.parametrize("mode", ["async", "astream"])
+def test_a_coroutine_that_exits_is_skipped(mode: str) -> None:
+    """The loop goes on."""
+    found, _ = ask(ScriptedLLM([OK]), mode, NODES, checks=[Exits()])
+    assert (found.answer, found.checks[0].status) == (OK["answer"], "skipped")
 
 
 def test_a_check_that_can_not_even_be_named_breaks_nothing() -> None:

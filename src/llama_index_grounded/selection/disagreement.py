@@ -42,6 +42,7 @@ _WORD = re.compile(rf"[{_CJK}]|[^\W\d_{_CJK}]+")
 _ENDING = re.compile(r"(?<=\w{3})(?:ing|ed|ies|es|s|ly|e|y)\Z")
 
 _TOKEN = re.compile(r"[^\W_](?:[^\s|,;:()\[\]\"“”`']*[^\W_])?")
+_NUMERAL = re.compile(r"[\d.,'’]+")
 _NAME = re.compile(r"[^\W\d_a-zçğışöü]|.*[-_./=\d]")
 
 
@@ -184,8 +185,9 @@ def _detail(one: Signature, other: Signature) -> str:
 def _names(one: str, other: str) -> str:
     """Say which names or code words the one has in place of the other's, where little else differs."""
     mine, theirs = (dict.fromkeys(_TOKEN.findall(written)) for written in (one, other))
-    left = [word for word in mine if word not in theirs]
-    right = [word for word in theirs if word not in mine]
+    # Numerals have been compared as numbers: 1200,50 and 1200.50 are one.
+    left = [word for word in mine if word not in theirs and not _NUMERAL.fullmatch(word)]
+    right = [word for word in theirs if word not in mine and not _NUMERAL.fullmatch(word)]
     if not all(0 < len(words) <= _MOST_NAMES and any(map(_NAME.match, words)) for words in (left, right)):
         return ""
     if all(_is_number(" ".join(words)) for words in (left, right)):

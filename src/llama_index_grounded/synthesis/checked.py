@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["Ruling", "cite", "context_of", "rule", "sound"]
 
 _DESCRIBING: tuple[FieldName, ...] = ("title", "section", "heading", "page", "updated")
+_MOST_NAMES = 200
+"""Characters of the names of failed checks in a refusal."""
 _OWN = GroundedAnswer.model_fields.keys() | ClaimedAnswer.model_fields.keys()
 
 
@@ -63,9 +65,14 @@ def _described(node: BaseNode) -> Mapping[str, str]:
 def sound(result: CheckResult, context: CheckContext) -> bool:
     """Tell whether what a check reports exists: places in the answer, and passages in the sources."""
     places = [(span.start, span.end) for span in result.spans] + [(claim.start, claim.end) for claim in result.claims]
-    if any(not 0 <= start < end <= len(context.answer) for start, end in places) or result.llm_calls < 0:
+    if any(not 0 <= start < end <= len(context.answer) for start, end in places) or _negative(result):
         return False
     return all(quote.key is None or _stands(quote, context) for quote in result.quotes)
+
+
+def _negative(result: CheckResult) -> bool:
+    counts = (result.llm_calls, result.usage.prompt_tokens, result.usage.completion_tokens)
+    return any(count is not None and count < 0 for count in counts)
 
 
 def _stands(quote: QuoteMatch, context: CheckContext) -> bool:
@@ -81,7 +88,7 @@ def rule(policies: Sequence[OnFail], results: Sequence[CheckResult]) -> Ruling:
     stopping = [(policy, result) for policy, result in failed if policy != "flag"]
     if not stopping:
         return Ruling()
-    names = ", ".join(result.name for _, result in stopping)
+    names = " ".join(", ".join(result.name for _, result in stopping).split())[:_MOST_NAMES]
     refusal = Refusal(reason=RefusalReason.failed_check, detail=f"the answer failed: {names}")
     again = all(policy == "retry" for policy, _ in stopping)
     complaint = "; ".join(result.detail or f"it failed the check {result.name}" for _, result in stopping)

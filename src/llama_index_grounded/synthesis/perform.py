@@ -31,11 +31,18 @@ _GRACE = 0.25
 
 def check_name(check: object) -> str:
     """Return the name under which a check reports."""
-    try:
-        name = getattr(check, "name", None)
-    except Exception:  # noqa: BLE001 - a property of somebody else's class
-        name = None
+    name = _read(check, "name")
     return name if isinstance(name, str) and name else type(check).__name__
+
+
+def _read(check: object, attribute: str) -> object:
+    """Read an attribute of somebody else's object; None where it can not be read."""
+    try:
+        return getattr(check, attribute, None)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # noqa: BLE001 - a property may raise anything
+        return None
 
 
 def perform(check: AnswerCheck, context: CheckContext, deadline: Deadline) -> CheckResult:
@@ -60,14 +67,14 @@ def perform(check: AnswerCheck, context: CheckContext, deadline: Deadline) -> Ch
 
 async def aperform(check: AnswerCheck, context: CheckContext, deadline: Deadline) -> CheckResult:
     """Run a check; see `perform`. Its coroutine method ``acheck`` is awaited where it has one."""
-    method = getattr(check, "acheck", None)
+    method: Any = _read(check, "acheck")
     if not inspect.iscoroutinefunction(method):
         # The thread keeps to the deadline, which a task around it could not make it do.
         return await asyncio.to_thread(perform, check, context, deadline)
     left = _left(check, deadline)
     if left is not None and left <= 0:
         return _skipped(check, _LATE)
-    task = asyncio.ensure_future(method(replace(context, seconds=left)))
+    task = asyncio.ensure_future(_guarded(check, context, method, left))
     try:
         await asyncio.wait({task}, timeout=None if left is None else left + _GRACE)
     finally:
@@ -79,9 +86,19 @@ async def aperform(check: AnswerCheck, context: CheckContext, deadline: Deadline
     return _safely(check, context, task.result)
 
 
+async def _guarded(check: AnswerCheck, context: CheckContext, method: Any, left: float | None) -> CheckResult:
+    """Await a check; what would end the loop, such as SystemExit, becomes a result like any other error."""
+    try:
+        return _checked(check, context, await method(replace(context, seconds=left)))
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        raise
+    except BaseException as error:  # noqa: BLE001 - a check may raise anything; the answer does not fall with it
+        return _failed(check, error)
+
+
 def _left(check: AnswerCheck, deadline: Deadline) -> float | None:
     left = deadline.left
-    return left if left is None or not getattr(check, "local", False) else max(left, _LOCAL_SECONDS)
+    return left if left is None or _read(check, "local") is not True else max(left, _LOCAL_SECONDS)
 
 
 def _forget(task: asyncio.Future[Any]) -> None:
@@ -92,15 +109,23 @@ def _forget(task: asyncio.Future[Any]) -> None:
 
 def _safely(check: AnswerCheck, context: CheckContext, run: Callable[[], object]) -> CheckResult:
     try:
-        result = run()
+        return _checked(check, context, run())
     except KeyboardInterrupt:
         raise
-    except BaseException as error:
-        _logger.exception("the check %s failed", check_name(check))
-        return _skipped(check, f"the check could not run ({type(error).__name__})")
+    except BaseException as error:  # noqa: BLE001 - as above
+        return _failed(check, error)
+
+
+def _checked(check: AnswerCheck, context: CheckContext, result: object) -> CheckResult:
     if not isinstance(result, CheckResult):
         return _skipped(check, f"the check returned {type(result).__name__} in place of a CheckResult")
-    return result if sound(result, context) else _skipped(check, "the check reported a place that does not exist")
+    whole = CheckResult.model_validate(dict(result))  # it may have been made without validation
+    return whole if sound(whole, context) else _skipped(check, "the check reported a place that does not exist")
+
+
+def _failed(check: AnswerCheck, error: BaseException) -> CheckResult:
+    _logger.error("the check %s failed", check_name(check), exc_info=error)
+    return _skipped(check, f"the check could not run ({type(error).__name__})")
 
 
 def _skipped(check: AnswerCheck, why: str) -> CheckResult:
