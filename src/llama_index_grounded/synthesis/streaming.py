@@ -155,8 +155,8 @@ class GroundedStreamingResponse(_Ending, StreamingResponse):  # pyright: ignore[
 
     def print_response_stream(self) -> None:
         """Print the text as it comes."""
-        for text in self._tape.texts():
-            print(text, end="", flush=True)  # noqa: T201 - LlamaIndex's method is there to print
+        # LlamaIndex's own way of printing, over a reading from the beginning.
+        StreamingResponse(self._tape.texts()).print_response_stream()
 
 
 class _AsyncTape:
