@@ -16,8 +16,8 @@ __all__ = ["Citation", "GroundedResult", "Refusal", "SourceRef"]
 _KEY_SHAPE = re.compile(r"[Ss][0-9]{1,6}")
 
 
-class SourceRef(Record):
-    """One source as it stood in the prompt."""
+class _Named(Record):
+    """What names one source to people and programs."""
 
     key: str
     """S1, S2, … in prompt order; the only name that the model knows."""
@@ -33,6 +33,11 @@ class SourceRef(Record):
     """From metadata or ``url_for``, never from the model; http, https, mailto or relative."""
     score: float | None = None
     """As the retriever or reranker gave it; None where it is missing or not a number."""
+
+
+class SourceRef(_Named):
+    """One source as it stood in the prompt."""
+
     tokens: int | None = None
     """Size of the rendered block, tags and attributes included."""
     cited: bool = False
@@ -42,20 +47,9 @@ class SourceRef(Record):
     """Ids of documents that hold the same or nearly the same text and were left out for it."""
 
 
-class Citation(Record):
+class Citation(_Named):
     """A source that the answer cites. It proves that the source was shown, not that it says so."""
 
-    key: str
-    node_id: str
-    document_id: str
-    chunk_id: str
-    revision: str | None = None
-    version: str | None = None
-    section: str | None = None
-    title: str | None = None
-    page: str | None = None
-    url: str | None = None
-    score: float | None = None
     quote: str | None = None
     start: int | None = None
     """First character of the quote in the included text."""
@@ -65,8 +59,7 @@ class Citation(Record):
     @classmethod
     def of(cls, source: SourceRef) -> Citation:
         """Cite a whole source."""
-        shared = cls.model_fields.keys() & SourceRef.model_fields.keys()
-        return cls(**{name: getattr(source, name) for name in shared})
+        return cls(**{name: getattr(source, name) for name in _Named.model_fields})
 
 
 class Refusal(Record):
