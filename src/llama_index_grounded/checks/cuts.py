@@ -21,6 +21,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from llama_index_grounded.checks.folding import Folded, in_word
+from llama_index_grounded.text.case import lower
 from llama_index_grounded.text.number_words import terms_of
 from llama_index_grounded.text.quantities import Quantity, quantities
 
@@ -196,7 +197,7 @@ def _in_quantity(near: str) -> bool:
     if _BROKEN.search(f"{before[-_CLOSE:]}\0{after[:_CLOSE]}"):
         return True
     words = [*_WORD.findall(before)[-_NEAR:], *_WORD.findall(after)[:_NEAR]]
-    if not any(word[0].isdigit() or terms_of(word.replace("İ", "i").lower()) for word in words):
+    if not any(word[0].isdigit() or terms_of(lower(word)) for word in words):
         return False
     text, cut = before + after, len(before)
     return any(start < cut < end for start, end in _extents(text, quantities(text)))

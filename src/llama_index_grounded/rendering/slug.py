@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 
+from llama_index_grounded.text.case import lower
+
 __all__ = ["slug"]
 
 
@@ -18,7 +20,7 @@ def slug(text: str) -> str:
     """
     # Composed first, so that both spellings of "İ" are found; and after, since lower case can decompose.
     composed = unicodedata.normalize("NFC", text)
-    lowered = unicodedata.normalize("NFC", composed.replace("İ", "i").lower())
+    lowered = unicodedata.normalize("NFC", lower(composed))
     # Combining marks belong to the letter before them.
     kept = "".join(ch if ch.isalnum() or unicodedata.category(ch).startswith("M") else "-" for ch in lowered)
     return "-".join(part for part in kept.split("-") if part)

@@ -15,6 +15,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from llama_index_grounded.text.case import lower
 from llama_index_grounded.text.signature import Signature, differences, signature
 
 __all__ = ["Disagreement", "disagreements"]
@@ -236,7 +237,7 @@ def _blocks(text: str) -> Iterator[str]:
 
 
 def _stems(text: str) -> frozenset[str]:
-    words = _WORD.findall(text.replace("İ", "i").lower())
+    words = _WORD.findall(lower(text))
     return frozenset(_stem(word) for word in words if word not in _STOP and len(word) < _LONGEST)
 
 

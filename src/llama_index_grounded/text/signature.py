@@ -22,6 +22,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
+from llama_index_grounded.text.case import lower
 from llama_index_grounded.text.number_forms import Quantity
 from llama_index_grounded.text.opposites import TURKISH_WITHOUT, opposites
 from llama_index_grounded.text.quantities import quantities
@@ -157,7 +158,7 @@ def signature(text: str) -> Signature:
         >>> [mark.written for mark in found.numbers], list(found.negations)
         (['21 days'], ['not retur'])
     """
-    written = [word[:_LONGEST] for word in _WORD.findall(text.replace("İ", "i").replace("’", "'").lower())]
+    written = [word[:_LONGEST] for word in _WORD.findall(lower(text.replace("’", "'")))]
     words = Counter(written)
     numbers = tuple(_numbers(text)) if _may_hold_numbers(text, words) else ()
     return Signature(numbers, Counter(_negations(written)), words, Counter(_links(text)))
