@@ -52,18 +52,20 @@ class PromptParts:
 
     def messages(self, query: QueryBundle, context: str) -> tuple[ChatMessage, ...]:
         """Fill the template, with history and question escaped so that they can not pose as a source."""
+        return tuple(message for part in self._by_part(query, context).values() for message in part)
+
+    def _by_part(self, query: QueryBundle, context: str) -> dict[str, list[ChatMessage]]:
         question = self.renderer.escape(query.query_str)
         filled = self.template.format_messages(context_str=context, query_str=question)
         schema = json.dumps(self.schema, ensure_ascii=False) if self.kind == "prompt" else None
         *before, last = [ChatMessage(role=message.role, content=message.content or "") for message in filled]
         closing = f"{last.content}\n\n{envelope(self.output_cls, schema)}"
         system = [text for text in (self.model_prompt, self.system_prompt) if text]
-        return (
-            *(ChatMessage(role=MessageRole.SYSTEM, content=text) for text in system),
-            *self._history(query),
-            *before,
-            ChatMessage(role=last.role, content=closing),
-        )
+        return {
+            "system prompt": [ChatMessage(role=MessageRole.SYSTEM, content=text) for text in system],
+            "history": self._history(query),
+            "rules and question": [*before, ChatMessage(role=last.role, content=closing)],
+        }
 
     def _history(self, query: QueryBundle) -> list[ChatMessage]:
         """Show earlier turns without their markers: a key of an earlier turn names another source now."""
@@ -76,18 +78,11 @@ class PromptParts:
 
     def frame(self, query: QueryBundle, sizes: dict[tuple[str, str], int]) -> dict[str, int]:
         """Count everything but the sources, by part, in plain tokens. Each text is encoded once per query."""
-        earlier = len(self._history(query))
-        first = sum(bool(text) for text in (self.model_prompt, self.system_prompt))
-        counts = [
-            sum(self.count(part, sizes) for part in (message.content or "").split(_GAP))
-            for message in self.messages(query, _GAP)
-        ]
-        return {
-            "system prompt": sum(counts[:first]),
-            "history": sum(counts[first : first + earlier]),
-            "rules and question": sum(counts[first + earlier :]),
-            "schema": self.schema_tokens(sizes),
+        counted = {
+            part: sum(self.count(text, sizes) for message in messages for text in (message.content or "").split(_GAP))
+            for part, messages in self._by_part(query, _GAP).items()
         }
+        return {**counted, "schema": self.schema_tokens(sizes)}
 
     def schema_tokens(self, sizes: dict[tuple[str, str], int]) -> int:
         """Count the schema where it goes out beside the messages and the provider writes it into the prompt."""
