@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
 
 from llama_index.core.schema import NodeWithScore, QueryBundle
-from pydantic import BaseModel, ConfigDict, Field, field_serializer, field_validator
+from pydantic import BaseModel, ConfigDict, Field
 
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.evidence import identity, included_text
@@ -18,8 +18,9 @@ from llama_index_grounded.rendering import clean, escape
 from llama_index_grounded.schema import Decision
 from llama_index_grounded.selection.carrier import Evidence, Finding, Notes, slot_of
 from llama_index_grounded.selection.disagreement import Disagreement, disagreements
-from llama_index_grounded.selection.judging import Seconds, checked_model, judge_of, judge_prompt, sources_for
-from llama_index_grounded.selection.stage import Kind, Outcome, Stage, refuse_to_write
+from llama_index_grounded.selection.judging import Seconds, judge_of, judge_prompt, sources_for
+from llama_index_grounded.selection.models import Judge
+from llama_index_grounded.selection.stage import Kind, Outcome, Stage
 from llama_index_grounded.tokens import TokenCounter
 
 __all__ = ["ConflictFlagger"]
@@ -78,19 +79,10 @@ class ConflictFlagger(Stage):
 
     kind: ClassVar[Kind] = "filter"
 
-    llm: Any = None
+    llm: Judge = None
     confirm: bool = True
     max_pairs: Annotated[int, Field(strict=True, ge=1, le=32)] = 8
     timeout: Seconds | None = 30.0
-
-    @field_validator("llm")
-    @classmethod
-    def _is_a_model(cls, llm: Any) -> Any:
-        return checked_model(llm)
-
-    @field_serializer("llm")
-    def _without_model(self, llm: Any) -> None:
-        refuse_to_write(llm, "llm")
 
     @property
     def note_tokens(self) -> int:

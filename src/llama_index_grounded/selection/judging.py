@@ -11,23 +11,14 @@ from llama_index.core.llms import LLM
 from llama_index.core.schema import NodeWithScore
 from pydantic import Field
 
-from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.evidence import FieldName, field_for_llm, included_text
 from llama_index_grounded.rendering import clean, escape
 from llama_index_grounded.rendering.escaping import escape_attribute
 
-__all__ = ["Seconds", "checked_model", "judge_block", "judge_of", "judge_prompt", "sources_for"]
+__all__ = ["Seconds", "judge_block", "judge_of", "judge_prompt", "sources_for"]
 
 _FIELDS: tuple[FieldName, ...] = ("title", "section", "heading", "page", "updated")
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-
-
-def checked_model(llm: Any) -> Any:
-    """Refuse what is no model of LlamaIndex."""
-    if not isinstance(llm, (LLM, type(None))):
-        msg = f"llm must be an LLM of LlamaIndex, not {type(llm).__name__}"
-        raise ConfigurationError(msg)
-    return llm
 
 
 def judge_of(llm: Any) -> LLM:

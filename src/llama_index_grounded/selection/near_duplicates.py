@@ -13,13 +13,14 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 from llama_index.core import Settings
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, QueryBundle
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.evidence import Stamp, field, identity, included_text, mark_of, with_stamp
 from llama_index_grounded.schema import Decision
 from llama_index_grounded.selection.carrier import Evidence, Removal, rank_of, slot_of
 from llama_index_grounded.selection.likeness import Likeness, Shingles, Vectors, vector_of, with_vector
+from llama_index_grounded.selection.models import EmbedModel
 from llama_index_grounded.selection.remover import Cut, Ledger
 from llama_index_grounded.selection.repetition import Scope
 from llama_index_grounded.selection.stage import Kind, Outcome, Stage
@@ -64,16 +65,8 @@ class NearDuplicateFilter(Stage):
 
     method: Method = "lexical"
     threshold: Annotated[float, Field(strict=True, gt=0, le=1, allow_inf_nan=False)] | None = None
-    embed_model: Any = None
+    embed_model: EmbedModel = None
     scope: Scope = "global"
-
-    @field_validator("embed_model")
-    @classmethod
-    def _is_a_model(cls, model: Any) -> Any:
-        if not isinstance(model, (BaseEmbedding, type(None))):
-            msg = f"embed_model must be an embedding model of LlamaIndex, not {type(model).__name__}"
-            raise ConfigurationError(msg)
-        return model
 
     @model_validator(mode="after")
     def _model_has_a_use(self) -> NearDuplicateFilter:

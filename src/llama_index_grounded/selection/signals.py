@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from llama_index.core import Settings
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
-from pydantic import BaseModel, ConfigDict, Field, field_serializer, field_validator
+from pydantic import BaseModel, ConfigDict, Field
 
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.evidence import mark_of, stamp_of, with_stamp
-from llama_index_grounded.selection.stage import Kind, Outcome, Stage, refuse_to_write
+from llama_index_grounded.selection.models import EmbedModel
+from llama_index_grounded.selection.stage import Kind, Outcome, Stage
 
 if TYPE_CHECKING:
     from llama_index_grounded.selection.carrier import Evidence
@@ -40,19 +41,7 @@ class VectorSimilarity(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
     signal: Literal["vector_similarity"] = "vector_similarity"
-    embed_model: Any = None
-
-    @field_validator("embed_model")
-    @classmethod
-    def _is_a_model(cls, model: Any) -> Any:
-        if not isinstance(model, (BaseEmbedding, type(None))):
-            msg = f"embed_model must be an embedding model of LlamaIndex, not {type(model).__name__}"
-            raise ConfigurationError(msg)
-        return model
-
-    @field_serializer("embed_model")
-    def _without_model(self, model: Any) -> None:
-        refuse_to_write(model, "embed_model")
+    embed_model: EmbedModel = None
 
     def values(self, nodes: Sequence[NodeWithScore], query: QueryBundle | None) -> list[float | None]:
         """Return one value per node; None where a vector has no direction."""

@@ -5,17 +5,18 @@ Place: after the budget, since only what was packed can be enough.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from llama_index.core.schema import QueryBundle
-from pydantic import BaseModel, ConfigDict, Field, field_serializer, field_validator
+from pydantic import BaseModel, ConfigDict, Field
 
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.llm.ask import Asked, ask, too_long
 from llama_index_grounded.rendering import clean, escape
 from llama_index_grounded.selection.carrier import Evidence, Notes
-from llama_index_grounded.selection.judging import Seconds, checked_model, judge_of, judge_prompt, sources_for
-from llama_index_grounded.selection.stage import Kind, Outcome, Stage, refuse_to_write
+from llama_index_grounded.selection.judging import Seconds, judge_of, judge_prompt, sources_for
+from llama_index_grounded.selection.models import Judge
+from llama_index_grounded.selection.stage import Kind, Outcome, Stage
 
 __all__ = ["SufficiencyGate"]
 
@@ -55,17 +56,8 @@ class SufficiencyGate(Stage):
 
     kind: ClassVar[Kind] = "filter"
 
-    llm: Any = None
+    llm: Judge = None
     timeout: Seconds | None = 30.0
-
-    @field_validator("llm")
-    @classmethod
-    def _is_a_model(cls, llm: Any) -> Any:
-        return checked_model(llm)
-
-    @field_serializer("llm")
-    def _without_model(self, llm: Any) -> None:
-        refuse_to_write(llm, "llm")
 
     def choose(self, nodes: Evidence, query: QueryBundle | None) -> Outcome:
         """Ask once; pass everything or nothing."""
