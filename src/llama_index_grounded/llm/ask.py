@@ -5,10 +5,8 @@ For judges: gates, conflicts, groundedness. There is one call, no retry; nothing
 
 from __future__ import annotations
 
-import contextvars
 import json
 import logging
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -19,6 +17,7 @@ from pydantic import BaseModel
 from llama_index_grounded.llm.call import AsyncModelStream, Call, Deadline, Fault, ModelStream
 from llama_index_grounded.llm.providers import structured_by, window_of
 from llama_index_grounded.llm.structured import InvalidReplyError, read_reply, schema_of
+from llama_index_grounded.llm.waiting import wait_for
 from llama_index_grounded.schema import RefusalReason, Usage
 from llama_index_grounded.tokens import TokenCounter
 
@@ -69,15 +68,9 @@ def ask(
     call = _call(llm, messages, output_cls, num_output)
     if seconds is None:
         return _asked(_listen(llm, call, None), output_cls)
-    # In a thread that is left behind: not every client can be told how long it may take.
-    found: list[Reply | Fault] = []
-    here = contextvars.copy_context()
-    listening = threading.Thread(
-        target=lambda: found.append(here.run(_listen, llm, call, seconds)), name="judge", daemon=True
-    )
-    listening.start()
-    listening.join(seconds + _GRACE)
-    return _asked(found[0] if found else _late(), output_cls)
+    # Not every client can be told how long it may take.
+    found = wait_for(lambda: _listen(llm, call, seconds), seconds + _GRACE, "judge")
+    return _asked(found or _late(), output_cls)
 
 
 def _listen(llm: LLM, call: Call, seconds: float | None) -> Reply | Fault:

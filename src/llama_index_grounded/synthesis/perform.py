@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import inspect
 import logging
-import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from llama_index_grounded.llm.waiting import wait_for
 from llama_index_grounded.schema import CheckResult
 from llama_index_grounded.synthesis.checked import sound
 
@@ -52,17 +51,10 @@ def perform(check: AnswerCheck, context: CheckContext, deadline: Deadline) -> Ch
         return _safely(check, context, lambda: check.check(context))
     if left <= 0:
         return _skipped(check, _LATE)
-    found: list[CheckResult] = []
     timed = replace(context, seconds=left)
-    here = contextvars.copy_context()
-
-    def run() -> None:
-        found.append(here.run(_safely, check, context, lambda: check.check(timed)))
-
-    thread = threading.Thread(target=run, name=f"check {check_name(check)}", daemon=True)
-    thread.start()
-    thread.join(left + _GRACE)
-    return found[0] if found else _skipped(check, _LATE)
+    name = f"check {check_name(check)}"
+    found = wait_for(lambda: _safely(check, context, lambda: check.check(timed)), left + _GRACE, name)
+    return found or _skipped(check, _LATE)
 
 
 async def aperform(check: AnswerCheck, context: CheckContext, deadline: Deadline) -> CheckResult:
