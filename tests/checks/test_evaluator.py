@@ -10,30 +10,24 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from llama_index.core.evaluation import BaseEvaluator, EvaluationResult, FaithfulnessEvaluator
-from llama_index.core.prompts.mixin import PromptDictType
+from llama_index.core.evaluation import EvaluationResult, FaithfulnessEvaluator
 
 from llama_index_grounded.checks.evaluator import EvaluatorCheck
 from llama_index_grounded.checks.loop import run_here
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.testing import ScriptedLLM
 from tests.checks.test_groundedness import TEXTS, context
+from tests.evaluators import Promptless
 from tests.ollama_server import OllamaServer
 from tests.streaming.kinds import MODES, OK, ask, client
 
 
-class Told(BaseEvaluator):
+class Told(Promptless):
     """An evaluator that says what it is told and keeps what it saw."""
 
     def __init__(self, result: EvaluationResult | Exception) -> None:
         self.result = result
         self.seen: list[tuple[str | None, str | None, list[str]]] = []
-
-    def _get_prompts(self) -> PromptDictType:
-        return {}
-
-    def _update_prompts(self, prompts_dict: PromptDictType) -> None:
-        """Have none."""
 
     async def aevaluate(
         self,

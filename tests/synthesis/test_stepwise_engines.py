@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from llama_index.core import MockEmbedding, Settings, VectorStoreIndex
 from llama_index.core.base.base_query_engine import BaseQueryEngine
-from llama_index.core.evaluation import BaseEvaluator, EvaluationResult
+from llama_index.core.evaluation import EvaluationResult
 from llama_index.core.indices.query.query_transform.base import StepDecomposeQueryTransform
 from llama_index.core.prompts.mixin import PromptDictType
 from llama_index.core.query_engine import MultiStepQueryEngine, RetryQueryEngine, SubQuestionQueryEngine
@@ -19,6 +19,7 @@ from llama_index.core.tools import QueryEngineTool, ToolMetadata
 from llama_index_grounded import CitingSynthesizer, GroundedQueryEngine, GroundedResponse
 from llama_index_grounded.synthesis.streaming import GroundedStreamingResponse
 from llama_index_grounded.testing import ScriptedLLM
+from tests.evaluators import Promptless
 
 PART = {"verdict": "answered", "sources": ["S1"], "answer": "Within 21 days [S1]."}
 WHOLE = {"verdict": "answered", "sources": ["S1", "S2"], "answer": "21 days [S1], and 90 for suppliers [S2]."}
@@ -110,14 +111,8 @@ def test_a_retrieved_node_is_a_document() -> None:
     assert [source.synthetic for source in response.grounded.sources] == [False]
 
 
-class Strict(BaseEvaluator):
+class Strict(Promptless):
     """Passes what has an answer."""
-
-    def _get_prompts(self) -> PromptDictType:
-        return {}
-
-    def _update_prompts(self, prompts_dict: PromptDictType) -> None:
-        """Have none."""
 
     async def aevaluate(
         self,
