@@ -1,4 +1,4 @@
-"""The quickstart, run inside this process: one data folder for all tests, and no setting of the machine."""
+"""Examples, run inside this process: one data folder for all tests, and no setting of the machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ import pytest
 
 import quickstart
 
-__all__ = ["Printed", "Quickstart"]
+__all__ = ["EXAMPLES", "SERVERS", "Printed", "Quickstart"]
+
+EXAMPLES = Path(quickstart.__file__).parent
+SERVERS = ("OLLAMA_HOST", "DATABASE_URL")
+"""Settings that lead an example to a server; without them it needs none."""
 
 STAFF_QUESTION = "When do suppliers get damaged or unsold books back?"
 STAFF_ONLY = (
@@ -60,11 +64,18 @@ def _stop(data: Path) -> None:
 
 
 @pytest.fixture
-def run(data_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Quickstart:
-    """A function that runs the quickstart with arguments and returns its exit code and output."""
+def offline_machine(data_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The data folder, in an environment that names it and no server."""
     monkeypatch.setenv("GROUNDED_DATA", str(data_folder))
-    for name in ("OLLAMA_HOST", "DATABASE_URL"):
+    for name in SERVERS:
         monkeypatch.delenv(name, raising=False)
+    return data_folder
+
+
+@pytest.fixture
+def run(offline_machine: Path, capsys: pytest.CaptureFixture[str]) -> Quickstart:
+    """A function that runs the quickstart with arguments and returns its exit code and output."""
+    assert offline_machine.is_dir()
 
     def call(*arguments: str) -> Printed:
         code = quickstart.main(arguments)

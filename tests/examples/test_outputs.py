@@ -1,0 +1,69 @@
+"""Every example, run as a user runs it, prints exactly what ``tests/examples/output`` says.
+
+After a change that is meant: ``python examples/NAME.py > tests/examples/output/NAME.txt``, and read the difference.
+"""
+
+from __future__ import annotations
+
+import os
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.examples.conftest import EXAMPLES, SERVERS
+
+OUTPUT = Path(__file__).parent / "output"
+NAMES = sorted(path.stem for path in OUTPUT.glob("*.txt"))
+ELSEWHERE = {
+    "own_tests": "pytest runs it, and prints times",
+    "quickstart": "it prints times; tests/examples/test_quickstart.py reads its output",
+    "tenants": "its nodes have new ids in each run; tests/examples/test_tenants.py reads its output",
+}
+"""Examples without an output of their own, and why."""
+MOST_LINES = 79
+SECONDS = 90
+"""For a process of its own: importing LlamaIndex alone takes seconds, and far more on a busy machine."""
+
+
+def expected(name: str) -> str:
+    """What an example prints on stdout."""
+    return (OUTPUT / f"{name}.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("offline_machine")
+@pytest.mark.parametrize("name", NAMES)
+def test_an_example_prints_what_it_did(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Run as a script in this process, without servers or arguments, it ends with 0 and prints the text on file."""
+    path = EXAMPLES / f"{name}.py"
+    monkeypatch.setattr(sys, "argv", [str(path)])
+    code: object = 0
+    try:
+        runpy.run_path(str(path), run_name="__main__")
+    except SystemExit as end:
+        code = end.code
+    printed = capsys.readouterr()
+    assert code in (0, None), printed.err
+    assert printed.out == expected(name)
+
+
+@pytest.mark.timeout(2 * SECONDS)
+@pytest.mark.skipif(not NAMES, reason="no example has an output yet")
+def test_a_process_of_its_own_prints_the_same(data_folder: Path) -> None:
+    """What holds inside this process holds for the command that its docstring names, from any folder."""
+    name = NAMES[-1]
+    kept = {key: value for key, value in os.environ.items() if key not in SERVERS}
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / f"{name}.py")],
+        cwd=data_folder,
+        env={**kept, "PYTHONIOENCODING": "utf-8", "GROUNDED_DATA": str(data_folder)},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=SECONDS,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, expected(name)), done.stderr
