@@ -75,7 +75,7 @@ def test_the_page_on_checks_runs(capsys: pytest.CaptureFixture[str]) -> None:
         "judge": ScriptedLLM([JUDGED]),
         "nodes": make_nodes(["Books can be returned within 21 days."]),
     }
-    _run((ROOT / "docs" / "checks.md").read_text(encoding="utf-8"), "checks.md", names)
+    _run((ROOT / "docs" / "how-to" / "checks.md").read_text(encoding="utf-8"), "checks.md", names)
     assert [line.split()[:2] for line in capsys.readouterr().out.splitlines()] == [
         ["quotes", "passed"],
         ["numbers", "passed"],
@@ -97,7 +97,7 @@ def test_the_page_on_checks_runs(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_adapter_of_a_token_classifier_runs() -> None:
     """What a classifier doubts becomes spans of the answer."""
-    page = (ROOT / "docs" / "checks.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "how-to" / "checks.md").read_text(encoding="utf-8")
     start = {"llm": ScriptedLLM([CLAIMED]), "judge": ScriptedLLM([JUDGED]), "nodes": make_nodes(["Within 21 days."])}
     names = _run(page, "checks.md", start)
 
@@ -117,7 +117,7 @@ def test_the_adapter_of_a_token_classifier_runs() -> None:
 @pytest.mark.parametrize("name", ["tenants.md", "rendering.md"])
 def test_pages_run_by_themselves(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The code of these pages runs from top to bottom, with nodes of one's own, and says what stands behind it."""
-    text = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "how-to" / name).read_text(encoding="utf-8")
     fields = {"title": "Returns", "section": "Window", "document_id": "returns"}
     llm = ScriptedLLM([{"verdict": "answered", "sources": ["S1"], "answer": "21 days [S1]."}])
     _run(text, name, {"nodes": make_nodes(["Within 21 days.", "Keep the receipt."], metadata=fields), "llm": llm})

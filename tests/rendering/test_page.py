@@ -13,7 +13,7 @@ import pytest
 from llama_index_grounded.testing import ScriptedLLM, make_nodes
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "rendering.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "rendering.md").read_text(encoding="utf-8")
 CARDS = {"Adult card": {"loans": 10, "fee": "12 €"}, "Child card": {"loans": 5}}
 
 
