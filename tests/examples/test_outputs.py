@@ -67,3 +67,10 @@ def test_a_process_of_its_own_prints_the_same(data_folder: Path) -> None:
         check=False,
     )
     assert (done.returncode, done.stdout) == (0, expected(name)), done.stderr
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
+def test_an_example_is_short_and_watched(path: Path) -> None:
+    """It is read on one screen or two, and either its output is on file or the list above says why not."""
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MOST_LINES
+    assert (path.stem in NAMES) != (path.stem in ELSEWHERE)
