@@ -35,7 +35,7 @@ def answer_lines(result: GroundedResult, seconds: float) -> list[str]:
         "",
         f"Verdict: {result.verdict or '-'}",
         *_reason(result),
-        *(_citation(citation) for citation in result.citations),
+        *(citation_line(citation) for citation in result.citations),
         *(f"Warning: {warning}" for warning in result.warnings),
         f"Top score: {_number(result.top_score)}",
         _tokens(result),
@@ -91,7 +91,8 @@ def _tokens(result: GroundedResult) -> str:
     return f"Prompt tokens: {estimated} estimated, {reported} reported ({calls})"
 
 
-def _citation(citation: Citation) -> str:
+def citation_line(citation: Citation) -> str:
+    """Name a citation by its key, title, section and link."""
     parts = [citation.title or citation.document_id, citation.section, citation.url]
     return f"[{citation.key}] " + " | ".join(part for part in parts if part)
 
