@@ -63,7 +63,9 @@ def show(name: str, response: Any, known: set[str]) -> None:
     found = sum(scored.node.node_id in known for scored in nodes)
     print(f"  {name}: {response}")
     print(f"    {len(nodes)} source nodes, {found} of them with the id of a node in the index")
-    print(f"    the first: {nodes[0].node.get_content().splitlines()[0][:25]!r}, page {nodes[0].node.metadata['title']!r}")
+    print(
+        f"    the first: {nodes[0].node.get_content().splitlines()[0][:25]!r}, page {nodes[0].node.metadata['title']!r}"
+    )
     if isinstance(response, GroundedResponse):
         print(f"    verdict {response.verdict}, unknown keys {list(response.grounded.invalid_source_ids)}")
         print(*(f"    {citation_line(citation)}\n" for citation in response.citations), sep="", end="")
