@@ -1,0 +1,79 @@
+"""Hybrid search: the scores of a fused list cannot tell whether a question is answered; `VectorSimilarity` can.
+
+    python examples/hybrid.py
+
+PostgreSQL looks for each question twice, by vectors (pgvector) and by words (full-text search), and LlamaIndex fuses
+the two lists by rank. See the scores of both questions: the fused ones come from ranks alone and are nearly the same
+for a question that no page answers, the cosines are not. It runs offline, on the embedded server (the extra "demo").
+"""
+
+from __future__ import annotations
+
+import sys
+
+from llama_index.core import QueryBundle, StorageContext, VectorStoreIndex
+from llama_index.core.retrievers import QueryFusionRetriever
+from llama_index.core.retrievers.fusion_retriever import FUSION_MODES
+from llama_index.vector_stores.postgres import PGVectorStore
+from sqlalchemy.ext.asyncio import create_async_engine
+
+from llama_index_grounded import GroundedQueryEngine, ScoreGate, default_postprocessors
+from llama_index_grounded.selection import VectorSimilarity
+from support.command import run
+from support.corpus import chunk, load_documents
+from support.database import data_folder, open_database
+from support.models import WORDLLAMA_MIN_SCORE, Models, choose_models
+
+QUESTIONS = ("How much does express shipping cost?", "Do you run a book club?")
+
+
+def main() -> None:
+    """Show the scores of both questions, what each gate makes of them, and the answers."""
+    models = choose_models(None)
+    retriever = fused_retriever(models)
+    similarity = VectorSimilarity(embed_model=models.embedding)
+    gate = ScoreGate(min_score=WORDLLAMA_MIN_SCORE, signal=similarity)
+    engine = GroundedQueryEngine.from_args(
+        retriever=retriever, llm=models.llm, node_postprocessors=default_postprocessors(gate=gate, top_n=3)
+    )
+    for query in map(QueryBundle, QUESTIONS):
+        nodes = retriever.retrieve(query)
+        print(query.query_str)
+        for scored, cosine in zip(nodes, similarity.values(nodes, query), strict=True):
+            print(f"  fused {scored.score:.4f}  cosine {cosine:.2f}  {scored.node.node_id}")
+        for other in (ScoreGate(min_score=WORDLLAMA_MIN_SCORE), ScoreGate(min_score=0.01), gate):
+            verdict = "passes" if other.select(nodes, query).nodes else "refuses"
+            print(f"  {'cosine' if other is gate else 'fused'} >= {other.min_score}: {verdict}")
+        print(f"  {engine.query(query)}")
+
+
+def fused_retriever(models: Models) -> QueryFusionRetriever:
+    """Store the customers' pages for both kinds of search, and fuse what they find."""
+    database = open_database(None, data_folder())
+    store = PGVectorStore(
+        engine=database.engine,
+        async_engine=create_async_engine(database.async_url),
+        table_name="hybrid",
+        embed_dim=len(models.embedding.get_text_embedding("dimension")),
+        hybrid_search=True,
+        text_search_config="english",
+    )
+    store.clear()
+    nodes = chunk([page for page in load_documents() if page.metadata["audience"] == "customer"])
+    context = StorageContext.from_defaults(vector_store=store)
+    index = VectorStoreIndex(nodes, storage_context=context, embed_model=models.embedding)
+    by_meaning = index.as_retriever(similarity_top_k=3)
+    by_words = index.as_retriever(vector_store_query_mode="sparse", sparse_top_k=3)
+    # One question, no variants of it from a model; without use_async the two searches run one after the other.
+    return QueryFusionRetriever(
+        [by_meaning, by_words],
+        models.llm,
+        mode=FUSION_MODES.RECIPROCAL_RANK,
+        similarity_top_k=4,
+        num_queries=1,
+        use_async=False,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(run("hybrid", main))
