@@ -1,1 +1,1 @@
-"""The parts of the quickstart: corpus, stores, models and printing, one file each."""
+"""What the examples share: corpus, stores, models, command line and printing, one file each."""
