@@ -73,3 +73,8 @@ def test_an_example_is_short_and_watched(path: Path) -> None:
     """It is read on one screen or two, and either its output is on file or the list above says why not."""
     assert len(path.read_text(encoding="utf-8").splitlines()) <= MOST_LINES
     assert (path.stem in NAMES) != (path.stem in ELSEWHERE)
+
+
+def test_the_list_of_exceptions_is_up_to_date() -> None:
+    """Each example that is excused from an output of its own is there."""
+    assert set(ELSEWHERE) <= {path.stem for path in EXAMPLES.glob("*.py")}
