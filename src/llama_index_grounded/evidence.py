@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from decimal import Decimal
 from enum import Enum
@@ -30,12 +31,16 @@ __all__ = [
     "Identity",
     "MetadataKeys",
     "Stamp",
+    "copied",
     "field",
     "field_for_llm",
+    "fields",
+    "fields_for_llm",
     "identity",
     "identity_under",
     "included_text",
     "mark_of",
+    "once",
     "stamp",
     "stamp_of",
     "strip",
@@ -46,8 +51,7 @@ __all__ = [
 STAMP = "llama_index_grounded"
 
 _Model = TypeVar("_Model", bound=BaseModel)
-_PLAIN = (TextNode, NodeWithScore)
-_set = object.__setattr__
+_new, _set = object.__new__, object.__setattr__
 
 _EXCLUDED = ("excluded_llm_metadata_keys", "excluded_embed_metadata_keys")
 
@@ -126,6 +130,9 @@ class Stamp(_Place, total=False):
 class _OurStamp(dict[str, Any]):
     """Tells a stamp from whatever a document's own metadata holds under the same key: JSON can not make one."""
 
+    made: tuple[object, str, str] = None, "", ""
+    """What `once` was asked last: function, text, answer. In one tuple, so that threads see all or none."""
+
 
 def scalar(value: object) -> str | None:
     """Read one metadata value as text; None for blank, missing, nested and not-a-number values."""
@@ -154,8 +161,7 @@ def _as_text(value: object) -> str | None:
 def stamp_of(node: BaseNode) -> Stamp | None:
     """Return the stamp of a node, or None where no stage has seen it."""
     found: Any = node.metadata.get(STAMP)
-    ours: Stamp | None = found if isinstance(found, _OurStamp) else None  # type: ignore[assignment]
-    return ours
+    return found if type(found) is _OurStamp else None  # type: ignore[return-value]
 
 
 def keys_of(node: BaseNode) -> MetadataKeys:
@@ -202,29 +208,49 @@ def mark_of(scored: NodeWithScore) -> Stamp:
 
 def field(node: BaseNode, name: FieldName) -> str | None:
     """Return a descriptive field as text, or None where it is absent."""
-    return _find(node, name)[1]
+    return fields(node, (name,))[0]
+
+
+def fields(node: BaseNode, names: Iterable[FieldName]) -> list[str | None]:
+    """Return descriptive fields as texts, None for those that are absent."""
+    metadata = node.metadata
+    keys = _names_in(metadata)
+    return [None if (found := _find(metadata, keys, name)) is None else found[1] for name in names]
 
 
 def field_for_llm(node: BaseNode, name: FieldName) -> str | None:
     """Return a descriptive field, or None where the user keeps the metadata behind it away from the model."""
-    source, text = _find(node, name)
-    return None if source in node.excluded_llm_metadata_keys else text
+    found = fields_for_llm(node, (name,))
+    return found[0][1] if found else None
 
 
-def _find(node: BaseNode, name: FieldName) -> tuple[str, str | None]:
-    """Return the metadata key behind a field, and its text."""
-    metadata = node.metadata
+def fields_for_llm(node: BaseNode, names: Iterable[FieldName]) -> list[tuple[FieldName, str]]:
+    """Return the descriptive fields that are there and that the user does not keep away from the model, by name."""
+    metadata, kept = node.metadata, node.excluded_llm_metadata_keys
+    keys = _names_in(metadata)
+    return [
+        (name, found[1])
+        for name in names
+        if (found := _find(metadata, keys, name)) is not None and found[0] not in kept
+    ]
+
+
+def _names_in(metadata: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return the names of the metadata fields that a node was stamped with."""
     mark = metadata.get(STAMP)
-    named = isinstance(mark, _OurStamp) and "keys" in mark
-    source: str = getattr(keys_of(node), name) if named else _DEFAULT[name]
-    found = metadata.get(source)
-    text = None if found is None else scalar(found)
-    if text is None:
-        source = _FALLBACK.get(name, source)
-        found = metadata.get(source)
-        text = None if found is None else scalar(found)
-    if source == _HEADER_PATH and text is not None and not text.strip("/"):
-        text = None
+    names: Mapping[str, str] = mark.get("keys", _DEFAULT) if type(mark) is _OurStamp else _DEFAULT
+    return names
+
+
+def _find(metadata: Mapping[str, Any], keys: Mapping[str, str], name: FieldName) -> tuple[str, str] | None:
+    """Return the metadata key behind a field, and its text."""
+    source = keys[name]
+    text = scalar(metadata.get(source))
+    if text is None and name in _FALLBACK:
+        source = _FALLBACK[name]
+        text = scalar(metadata.get(source))
+    if text is None or (source == _HEADER_PATH and not text.strip("/")):
+        return None
     return source, text
 
 
@@ -233,6 +259,18 @@ def included_text(node: BaseNode) -> str:
     if type(node) is TextNode:  # spares the way there, which is long for what every stage asks
         return node.text
     return node.get_content(metadata_mode=MetadataMode.NONE)
+
+
+def once(node: BaseNode, make: Callable[[str], str]) -> str:
+    """Return what a function makes of the included text; a stamped node remembers the last answer."""
+    text, mark = included_text(node), stamp_of(node)
+    if not isinstance(mark, _OurStamp):
+        return make(text)
+    asked, before, after = mark.made
+    if before is not text or asked is not make:
+        after = make(text)
+        mark.made = make, text, after
+    return after
 
 
 def stamp(scored: NodeWithScore, keys: MetadataKeys, *, run: int, slot: int, rank: int) -> NodeWithScore:
@@ -250,23 +288,29 @@ def with_stamp(scored: NodeWithScore, mark: Stamp) -> NodeWithScore:
     """Copy a node with another stamp, the key excluded from LLM and embedding text."""
     node = scored.node
     update: dict[str, Any] = {"metadata": {**node.metadata, STAMP: _OurStamp(mark)}}
-    for name in _EXCLUDED:
-        excluded: list[str] = getattr(node, name)
-        if STAMP not in excluded:
-            update[name] = [*excluded, STAMP]
-    return _copy(scored, {"node": _copy(node, update)})
+    if STAMP not in node.excluded_llm_metadata_keys:
+        update["excluded_llm_metadata_keys"] = [*node.excluded_llm_metadata_keys, STAMP]
+    if STAMP not in node.excluded_embed_metadata_keys:
+        update["excluded_embed_metadata_keys"] = [*node.excluded_embed_metadata_keys, STAMP]
+    return copied(scored, {"node": copied(node, update)})
 
 
-def _copy(model: _Model, update: dict[str, Any]) -> _Model:
-    """Copy as ``model_copy`` does, in half the time for the two plain classes that nearly all nodes are of."""
-    if type(model) not in _PLAIN or model.__pydantic_private__ is not None or model.__pydantic_extra__ is not None:
+def copied(model: _Model, update: dict[str, Any]) -> _Model:
+    """Copy as ``model_copy`` does, in half the time where a model has nothing but its declared fields."""
+    kind = type(model)
+    if not _copies_plainly(kind) or model.__pydantic_private__ is not None or model.__pydantic_extra__ is not None:
         return model.model_copy(update=update)
-    copy: _Model = object.__new__(type(model))
+    copy: _Model = _new(kind)
     _set(copy, "__dict__", model.__dict__ | update)
     _set(copy, "__pydantic_fields_set__", {*model.__pydantic_fields_set__, *update})
     _set(copy, "__pydantic_extra__", None)
     _set(copy, "__pydantic_private__", None)
     return copy
+
+
+@functools.lru_cache(maxsize=256)
+def _copies_plainly(kind: type[BaseModel]) -> bool:
+    return kind.__copy__ is BaseModel.__copy__ and kind.model_copy is BaseModel.model_copy
 
 
 def with_text(scored: NodeWithScore, text: str) -> NodeWithScore:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 import unicodedata
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, field_validator
 
 from llama_index_grounded.errors import ConfigurationError
-from llama_index_grounded.evidence import field_for_llm, included_text
+from llama_index_grounded.evidence import FieldName, fields_for_llm, once
 from llama_index_grounded.rendering.escaping import clean
-from llama_index_grounded.rendering.renderer import Removed, Rendered, key_at, removed_from, source_of
+from llama_index_grounded.rendering.renderer import Removed, Rendered, key_at, removed_characters, source_of
 
 if TYPE_CHECKING:
     from llama_index.core.schema import BaseNode, NodeWithScore
@@ -67,7 +67,7 @@ class BlockRenderer(BaseModel):
 
     def included(self, node: BaseNode) -> str:
         """Return the text of a node as this renderer shows it, without key, frame and escapes."""
-        return clean(included_text(node))
+        return once(node, clean)
 
     def render(self, nodes: Sequence[NodeWithScore]) -> Rendered:
         """Render nodes in the order given, keyed S1, S2, …."""
@@ -78,17 +78,17 @@ class BlockRenderer(BaseModel):
             key = key_at(place)
             blocks.append(self.block(scored.node, key, scored.score))
             sources.append(source_of(scored, key))
-            if record := removed_from(scored, key, self._texts(scored.node)):
-                removed.append(record)
+            if characters := self._removed(scored.node):
+                removed.append(Removed(key=key, node_id=scored.node.node_id, characters=characters))
         return Rendered(text="".join(blocks), sources=tuple(sources), removed=tuple(removed))
 
-    def _texts(self, node: BaseNode) -> Iterable[str]:
-        """Return everything that the included text is made of, before it was cleaned."""
-        return (included_text(node),)
+    def _removed(self, node: BaseNode) -> int:
+        """Count the invisible characters in what the included text is made of."""
+        return removed_characters(node)
 
-    def _described(self, node: BaseNode) -> list[tuple[str, str]]:
+    def _described(self, node: BaseNode) -> list[tuple[FieldName, str]]:
         """Return the descriptive fields that are shown and there."""
-        return [(name, value) for name in self.attributes if (value := field_for_llm(node, name)) is not None]
+        return fields_for_llm(node, self.attributes)
 
     def _relevance(self, score: float | None) -> str | None:
         return f"{score:.2f}" if self.show_relevance and score is not None and math.isfinite(score) else None

@@ -89,6 +89,9 @@ class EntityRenderer(FramedRenderer):
         text = clean(included_text(node)) if self.show_text else ""
         return text if text.strip() else ""
 
+    def _removed(self, node: BaseNode) -> int:
+        return sum(len(text) - len(clean(text)) for text in self._texts(node))
+
     def _texts(self, node: BaseNode) -> Iterable[str]:
         yield from (included_text(node),) if self.show_text else ()
         for record in self._records(node):

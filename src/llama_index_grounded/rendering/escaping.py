@@ -23,14 +23,8 @@ _INVISIBLE = re.compile(
 )
 
 
-_LONG = 100
-
-
-class _Last:
-    """The last long text that was cleaned: a block is tested, counted and rendered in one go, each from its text."""
-
-    found: tuple[str, str] = "", ""
-    """The text and what it became, in one tuple, so that threads see both or none."""
+# What most titles are: words with single spaces or hyphens between them.
+_PLAIN = re.compile(r"[A-Za-z0-9]+(?:[ -][A-Za-z0-9]+)*").fullmatch
 
 
 def clean(text: str) -> str:
@@ -40,15 +34,44 @@ def clean(text: str) -> str:
         >>> clean("pass\u200bword\u202e!")
         'password!'
     """
-    if text.isprintable():
-        return text
-    if len(text) < _LONG:
-        return _INVISIBLE.sub("", text)
-    before, after = _Last.found
-    if before is not text:
-        after = text if text.replace("\n", "").isprintable() else _INVISIBLE.sub("", text)
-        _Last.found = text, after
-    return after
+    return text if text.isprintable() or _is_clean(text) else _INVISIBLE.sub("", text)
+
+
+# The same characters in UTF-8, where looking for them takes a fraction of the time: those of one byte, and the others
+# by their first byte and what follows it.
+_CONTROLS = bytes([*range(0x09), *range(0x0E, 0x20), 0x7F])
+_BEHIND_C2 = tuple(bytes([byte]) for byte in range(0x80, 0xA0) if byte != 0x85)
+_BEHIND_E2 = (
+    b"\x80\x8b",
+    *(bytes([0x80, byte]) for byte in range(0xAA, 0xAF)),
+    b"\x81\xa6",
+    b"\x81\xa7",
+    b"\x81\xa8",
+    b"\x81\xa9",
+)
+_BEHIND_F3 = (b"\xa0\x80", b"\xa0\x81")
+
+
+def _is_clean(text: str) -> bool:
+    """Tell whether `_INVISIBLE` finds nothing."""
+    try:
+        raw = text.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return False
+    if len(raw.translate(None, _CONTROLS)) < len(raw):
+        return False
+    if len(raw) == len(text):
+        return True
+    return not (
+        b"\xef\xbb\xbf" in raw
+        or (b"\xe2" in raw and _stands(raw, b"\xe2", _BEHIND_E2))
+        or (b"\xc2" in raw and _stands(raw, b"\xc2", _BEHIND_C2))
+        or (b"\xf3" in raw and _stands(raw, b"\xf3", _BEHIND_F3))
+    )
+
+
+def _stands(raw: bytes, lead: bytes, behind: tuple[bytes, ...]) -> bool:
+    return any([part.startswith(behind) for part in raw.split(lead)[1:]])
 
 
 def escape(text: str) -> str:
@@ -58,9 +81,10 @@ def escape(text: str) -> str:
         >>> escape("if a < b && c:")
         'if a &lt; b && c:'
     """
-    if "lt;" in text:
+    # A single character is found ten times faster than three.
+    if "&" in text:
         text = _AMPERSAND.sub("&amp;", text)
-    return text.replace("<", "&lt;")
+    return text.replace("<", "&lt;") if "<" in text else text
 
 
 def unescape(text: str) -> str:
@@ -82,8 +106,8 @@ def escape_attribute(text: str) -> str:
         >>> escape_attribute('R&D  "news"')
         'R&amp;D &quot;news&quot;'
     """
+    if _PLAIN(text):
+        return text
     plain = text.isascii() and text.isprintable()
     flat = " ".join((text if plain else unicodedata.normalize("NFC", clean(text))).split())
-    if plain and flat.replace(" ", "").replace("-", "").isalnum():
-        return flat
     return flat.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")

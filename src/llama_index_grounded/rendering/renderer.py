@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Protocol, TypeGuard
 
-from llama_index_grounded.evidence import FieldName, field, identity, included_text, stamp_of
+from llama_index_grounded.evidence import copied, fields, identity, included_text, once, stamp_of
 from llama_index_grounded.rendering.escaping import clean
 from llama_index_grounded.schema import SourceRef
 
@@ -21,6 +21,7 @@ __all__ = [
     "Renderer",
     "is_renderer",
     "key_at",
+    "removed_characters",
     "removed_from",
     "shown_text",
     "size_of",
@@ -29,7 +30,6 @@ __all__ = [
 
 _SAME_LENGTH_KEYS = 999
 _INFINITE = float("inf")
-_TEXTS = ("key", "node_id", "document_id", "chunk_id", "revision", "version", "section", "title", "page", "url")
 _METHODS = ("block", "render", "recover", "escape")
 
 
@@ -90,39 +90,42 @@ def source_of(scored: NodeWithScore, key: str) -> SourceRef:
     """Describe a node as a source, for people; the URL is the one in its metadata, not yet checked."""
     node = scored.node
     who, mark = identity(node), stamp_of(node)
+    section, title, page, url = fields(node, ("section", "title", "page", "url"))
+    values = {
+        "key": key,
+        "node_id": node.node_id,
+        "document_id": who.document_id,
+        "chunk_id": who.chunk_id,
+        "revision": who.revision,
+        "version": who.version,
+        "section": _visible(section),
+        "title": _visible(title),
+        "page": _visible(page),
+        "url": url,
+    }
     score = None if scored.score is None else float(scored.score)
-    return _recorded(
-        {
-            "key": key,
-            "node_id": node.node_id,
-            "document_id": who.document_id,
-            "chunk_id": who.chunk_id,
-            "revision": who.revision,
-            "version": who.version,
-            "section": _visible(node, "section"),
-            "title": _visible(node, "title"),
-            "page": _visible(node, "page"),
-            "url": field(node, "url"),
-            "score": score if score is not None and abs(score) < _INFINITE else None,
-            "also_in": mark.get("also_in", ()) if mark else (),
-        }
-    )
+    score = score if score is not None and abs(score) < _INFINITE else None
+    also_in = mark.get("also_in", ()) if mark else ()
+    if also_in or not _is_plain(values.values()):
+        return SourceRef(**values, score=score, also_in=also_in)
+    values["score"] = score
+    return copied(_BLANK, values)
 
 
-def _recorded(values: dict[str, Any]) -> SourceRef:
-    """Make the record; where all texts are plain ASCII there is nothing to validate, which would take most of the time.
+_TEXTS = {str, type(None)}
+_BLANK = SourceRef(key="", node_id="", document_id="", chunk_id="")
+
+
+def _is_plain(texts: Collection[str | None]) -> bool:
+    """Tell texts that need no validation, which would take most of the time.
 
     Halves of surrogate pairs, which a record must replace, are not ASCII.
     """
-    texts = [values[name] or "" for name in _TEXTS]
-    if values["also_in"] or set(map(type, texts)) != {str} or not "".join(texts).isascii():
-        return SourceRef(**values)
-    return SourceRef.model_construct(_fields_set=set(values), **values)
+    return {*map(type, texts)} <= _TEXTS and all(map(str.isascii, filter(None, texts)))
 
 
-def _visible(node: BaseNode, name: FieldName) -> str | None:
-    """Read a field without the characters that could turn the text around it on a page."""
-    text = field(node, name)
+def _visible(text: str | None) -> str | None:
+    """Leave out the characters that could turn the text around a field on a page."""
     return None if text is None else clean(text) or None
 
 
@@ -138,13 +141,18 @@ def shown_text(renderer: Renderer, node: BaseNode) -> str:
     have that show metadata as evidence.
     """
     included = getattr(renderer, "included", None)
-    return str(included(node)) if callable(included) else clean(included_text(node))
+    return str(included(node)) if callable(included) else once(node, clean)
 
 
-def removed_from(scored: NodeWithScore, key: str, texts: Iterable[str] | None = None) -> Removed | None:
-    """Count the invisible characters of a node's text, or of the ``texts`` that are shown for it."""
-    found = (included_text(scored.node),) if texts is None else texts
-    characters = sum(len(text) - len(after) for text in found if (after := clean(text)) is not text)
+def removed_characters(node: BaseNode) -> int:
+    """Count the invisible characters of a node's text."""
+    text = included_text(node)
+    return len(text) - len(once(node, clean))
+
+
+def removed_from(scored: NodeWithScore, key: str) -> Removed | None:
+    """Record the invisible characters of a node's text, if there are any."""
+    characters = removed_characters(scored.node)
     return Removed(key=key, node_id=scored.node.node_id, characters=characters) if characters else None
 
 

@@ -49,7 +49,7 @@ class XmlRenderer(BlockRenderer):
         """Render one source."""
         described = self._described(node)
         shown = [f' {name}="{value}"' for name, found in described if (value := escape_attribute(found))]
-        if relevance := self._relevance(score):
+        if self.show_relevance and (relevance := self._relevance(score)):
             shown.append(f' relevance="{relevance}"')
         return f'<source id="{key}"{"".join(shown)}>\n{escape(self.included(node))}\n</source>\n'
 

@@ -131,7 +131,7 @@ class TokenBudget(Stage):
         if full is not None:
             return Outcome([], self._refused(nodes, full), sizes=packer.sizes)
         parts = Parts(nodes)
-        pack = packer.pack(sorted(nodes, key=rank_of), parts_of=parts.of)
+        pack = packer.pack(nodes, parts_of=parts.of)
         if worth_a_replay(nodes.trail, pack):
             pack = packer.pack(unreduced(nodes), fresh_ledgers(nodes.trail), parts.of)
         removals = [

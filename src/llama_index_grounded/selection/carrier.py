@@ -11,7 +11,7 @@ from llama_index.core.schema import NodeWithScore
 
 from llama_index_grounded.evidence import DEFAULT_KEYS, STAMP, MetadataKeys, identity, mark_of, with_stamp
 from llama_index_grounded.schema import Usage
-from llama_index_grounded.selection.remover import Remover
+from llama_index_grounded.selection.remover import is_remover
 
 if TYPE_CHECKING:
     from llama_index_grounded.schema import Decision
@@ -107,7 +107,8 @@ def places(nodes: Iterable[NodeWithScore]) -> tuple[Place, ...]:
 
 def place_of(scored: NodeWithScore) -> Place:
     """Note one node that is handed out."""
-    return Place(slot_of(scored), scored.node.node_id, identity(scored.node).document_id)
+    mark = mark_of(scored)
+    return Place(mark["slot"], scored.node.node_id, mark["identity"][0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,13 +142,15 @@ class Trail:
             passages={slot: passage.sealed() for slot, passage in self.passages.items()},
         )
 
-    def after(self, stage: Stage, outcome: Outcome, decisions: Iterable[Decision]) -> Trail:
-        """Go on with what a stage made of the nodes that this trail handed to it."""
-        trail = self if isinstance(stage, Remover) or stage.kind == "reorder" else self.sealed()
+    def after(
+        self, stage: Stage, outcome: Outcome, handed: tuple[Place, ...], decisions: Iterable[Decision]
+    ) -> Trail:
+        """Go on with what a stage made of the nodes that this trail handed to it, and where each of them stands."""
+        trail = self if is_remover(stage) or stage.kind == "reorder" else self.sealed()
         removals = (*trail.removals, *outcome.removals)
         return replace(
             trail,
-            handed=self._places(outcome.nodes),
+            handed=handed,
             stages=(*trail.stages, stage),
             decisions=(*trail.decisions, *decisions),
             removals=removals,
@@ -160,17 +163,8 @@ class Trail:
             notes=trail.notes if outcome.notes is None else trail.notes + outcome.notes,
         )
 
-    def _places(self, nodes: Iterable[NodeWithScore]) -> tuple[Place, ...]:
-        """Note which nodes are handed out; most were noted before."""
-        noted = {place.slot: place for place in self.handed}
-        found = [(noted.get(slot_of(scored)), scored) for scored in nodes]
-        return tuple(
-            place if place is not None and place.node_id == scored.node.node_id else place_of(scored)
-            for place, scored in found
-        )
-
     def _seen_after(self, stage: Stage, nodes: Sequence[NodeWithScore]) -> Mapping[int, NodeWithScore]:
-        removes = isinstance(stage, Remover)
+        removes = is_remover(stage)
         if not (removes or stage.packs):
             return self.seen
         left = {slot_of(scored): scored for scored in nodes}
@@ -187,6 +181,8 @@ class Evidence(list[NodeWithScore]):
     def __init__(self, nodes: Iterable[NodeWithScore], trail: Trail) -> None:
         super().__init__(nodes)
         self.trail = trail
+        self.came = tuple(super().__iter__())
+        """The nodes as they are now; a stage may sort the list itself."""
         self._maker = active_span_id.get()
         self._readers: set[str | None] = set()
 
@@ -207,6 +203,16 @@ class Evidence(list[NodeWithScore]):
     def plain(self) -> list[NodeWithScore]:
         """Copy the nodes into a plain list without counting as a reader."""
         return list(super().__iter__())
+
+    def places_of(self, chosen: Iterable[NodeWithScore]) -> tuple[Place, ...]:
+        """Note which nodes are handed on. Most are the very objects that came in, whose places are known.
+
+        Raises:
+            KeyError: If a node was never stamped.
+        """
+        chosen = self.plain() if chosen is self else chosen
+        known = dict(zip(map(id, self.came), self.trail.handed, strict=True))
+        return tuple([known.get(id(scored)) or place_of(scored) for scored in chosen])
 
     def read_by_others(self) -> bool:
         """Tell whether anybody has read the nodes but the stage that made this list and the one that runs now.

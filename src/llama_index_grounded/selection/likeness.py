@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import math
 import re
 import unicodedata
@@ -15,10 +16,12 @@ import numpy as np
 from llama_index.core.schema import NodeWithScore
 
 from llama_index_grounded.evidence import Stamp, included_text, mark_of, with_stamp
+from llama_index_grounded.selection.paragraphs import may_be_unspaced
 
 __all__ = ["Likeness", "Shingles", "Vectors", "shingles", "vector_of", "with_vector"]
 
 Vector: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
+Hashes: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 
 _WORDS = 3
 """Words in a shingle."""
@@ -26,10 +29,16 @@ _ROUNDING = 1e-6
 _VECTOR = "vector"
 """In the stamp: the embedding of the text, and the checksum of that text."""
 _FIRST_ROWS = 16
+_FIRST_TABLE, _TABLE_PER_HASH = 1024, 4
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
 _ANY_UNSPACED, _SPACED_WORD = re.compile(f"[{_UNSPACED}]"), re.compile(r"\w+")
-_ASCII_GAPS = str.maketrans({mark: " " for mark in map(chr, range(128)) if not _WORD.match(mark)})
+# In UTF-8: capitals become small letters, and what belongs to no word a blank.
+_PLAIN = bytes(
+    (byte if byte > 127 or _SPACED_WORD.match(chr(byte)) else 32) for byte in bytes(range(256)).lower()
+)
+_MARKS = "–—’‘“”…•"
+"""The usual ones that are no ASCII; each text has few, and without them most of its words need no further look."""
 
 
 class Likeness(Protocol):
@@ -58,9 +67,20 @@ def shingles(text: str) -> frozenset[str]:
 
 def _words(text: str) -> list[str]:
     if text.isascii():
-        return text.lower().translate(_ASCII_GAPS).split()
+        return text.encode().translate(_PLAIN).decode().split()
     folded = unicodedata.normalize("NFC", text).replace("İ", "i").casefold()
-    return (_WORD if _ANY_UNSPACED.search(folded) else _SPACED_WORD).findall(folded)
+    raw = folded.encode("utf-8", "surrogatepass")
+    if may_be_unspaced(raw) and _ANY_UNSPACED.search(folded):
+        return _WORD.findall(folded)
+    plain = raw.translate(_PLAIN).decode("utf-8", "surrogatepass")
+    for mark in _MARKS:
+        if mark in plain:
+            plain = plain.replace(mark, " ")
+    words = plain.split()
+    if all(map(str.isalnum, words)):
+        return words
+    parts = ((word,) if word.isalnum() else _SPACED_WORD.findall(word) for word in words)
+    return list(itertools.chain.from_iterable(parts))
 
 
 def _runs(text: str) -> Sequence[str]:
@@ -84,21 +104,21 @@ class Shingles:
 
     def __init__(self, threshold: float) -> None:
         self._threshold = threshold
-        self._texts: list[str] = []
-        self._seen: set[int] = set()
+        self._texts: list[Hashes] = []
+        self._seen = _Seen()
         self._numbers: dict[int, int] = {}
         self._sets: list[frozenset[int]] = []
         """Of the first texts, as far as they are in the index."""
         self._holders: dict[int, list[int]] = defaultdict(list)
-        self._last: tuple[str, frozenset[int], int] = "", frozenset(), 0
+        self._last: tuple[str, Hashes] = "", _hashes("")
 
     def near(self, scored: NodeWithScore) -> Iterator[tuple[int, float]]:
         """Yield the numbers of texts that share enough shingles."""
-        text = included_text(scored.node)
-        if not self._may_be_near(text):
+        hashes = self._hashes(scored)
+        if not self._may_be_near(hashes):
             return
         self._index()
-        mine = frozenset(_hashes(text))
+        mine = frozenset(hashes.tolist())
         least, most = self._threshold * len(mine) - _ROUNDING, len(mine) / self._threshold + _ROUNDING
         found = {number for shingle in self._first(mine) for number in self._holders.get(shingle, ())}
         for number in sorted(found):
@@ -111,20 +131,19 @@ class Shingles:
 
     def add(self, scored: NodeWithScore) -> None:
         """Add a text."""
-        text = included_text(scored.node)
-        self._seen |= self._half(text)[0]
-        self._texts.append(text)
+        hashes = self._hashes(scored)
+        self._seen.add(hashes)
+        self._texts.append(hashes)
 
-    def _may_be_near(self, text: str) -> bool:
-        """Tell whether few enough of a text's shingles are new; half of them, chosen by their hash, are looked at."""
-        half, count = self._half(text)
-        new = len(half) - len(half & self._seen)
-        return count > 0 and new <= count - self._threshold * count + _ROUNDING
+    def _may_be_near(self, hashes: Hashes) -> bool:
+        """Tell whether few enough of a text's shingles are new."""
+        most = hashes.size - self._threshold * hashes.size + _ROUNDING
+        return hashes.size > 0 and self._seen.new(hashes, most) <= most
 
     def _index(self) -> None:
         """Bring the index up to the texts that were added."""
         for number in range(len(self._sets), len(self._texts)):
-            theirs = frozenset(_hashes(self._texts[number]))
+            theirs = frozenset(self._texts[number].tolist())
             for shingle in theirs:
                 self._numbers.setdefault(shingle, len(self._numbers))
             for shingle in self._first(theirs):
@@ -136,21 +155,48 @@ class Shingles:
         count = len(mine) - math.ceil(self._threshold * len(mine) - _ROUNDING) + 1
         return sorted(mine, key=lambda shingle: self._numbers.get(shingle, math.inf), reverse=True)[:count]
 
-    def _half(self, text: str) -> tuple[frozenset[int], int]:
-        """Return the odd hashes of a text, of which both `near` and `add` make use, and how many there are at most."""
-        last, half, count = self._last
-        if last is not text:
-            found = list(_hashes(text))
-            half, count = frozenset([shingle for shingle in found if shingle & 1]), len(found)
-            self._last = text, half, count
-        return half, count
+    def _hashes(self, scored: NodeWithScore) -> Hashes:
+        """Return the hashes of a text's shingles, of which both `near` and `add` make use."""
+        text = included_text(scored.node)
+        if self._last[0] is not text:
+            self._last = text, _hashes(text)
+        return self._last[1]
 
 
-def _hashes(text: str) -> Iterator[int]:
+class _Seen:
+    """Hashes that were added, in a table of bits: some that were not count as seen too, none the other way round."""
+
+    def __init__(self) -> None:
+        self._table = np.zeros(_FIRST_TABLE, dtype=np.bool_)
+        self._added: list[Hashes] = []
+        self._count = 0
+
+    def new(self, hashes: Hashes, most: float) -> int:
+        """Count the different hashes that were not added; more than ``most`` only if they are that many."""
+        new = hashes[~self._table[hashes & (self._table.size - 1)]]
+        if new.size <= most:
+            return int(new.size)
+        new.sort()
+        return 1 + int(np.count_nonzero(new[1:] != new[:-1]))
+
+    def add(self, hashes: Hashes) -> None:
+        """Add hashes, in a larger table where a quarter would be full."""
+        self._added.append(hashes)
+        self._count += hashes.size
+        if self._table.size >= _TABLE_PER_HASH * self._count:
+            self._table[hashes & (self._table.size - 1)] = True
+            return
+        size = 1 << (2 * _TABLE_PER_HASH * self._count).bit_length()
+        self._table = np.zeros(size, dtype=np.bool_)
+        self._table[np.concatenate(self._added) & (size - 1)] = True
+
+
+def _hashes(text: str) -> Hashes:
     words = _words(text)
     if len(words) < _WORDS:
-        return iter([hash(tuple(words))] if words else [])
-    return map(hash, zip(*(words[start:] for start in range(_WORDS)), strict=False))
+        return np.array([hash(tuple(words))] if words else [], dtype=np.int64)
+    runs = zip(*(words[start:] for start in range(_WORDS)), strict=False)
+    return np.fromiter(map(hash, runs), dtype=np.int64, count=len(words) - _WORDS + 1)
 
 
 class Vectors:

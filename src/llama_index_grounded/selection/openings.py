@@ -30,17 +30,20 @@ def openings(text: str) -> set[str]:
     if not text.isascii():
         text = unicodedata.normalize("NFC", text)
     lines = [words[:MIN_WORDS] for line in text.splitlines() if (words := line.split(None, MIN_WORDS))]
-    unspaced = has_unspaced(text)
-    found: set[str] = set()
-    for at, line in enumerate(lines):
-        words, behind = line, at + 1
-        while len(words) < MIN_WORDS and behind < len(lines):
-            words = words + lines[behind]
-            behind += 1
-        found.add(" ".join(words[:MIN_WORDS]))
-        if unspaced:
-            found.add("\n" + "".join(words)[:MIN_WORDS])
+    begun = [words if len(words) == MIN_WORDS else _joined(lines, at) for at, words in enumerate(lines)]
+    found = set(map(" ".join, begun))
+    if has_unspaced(text):
+        found.update("\n" + "".join(words)[:MIN_WORDS] for words in begun)
     return found
+
+
+def _joined(lines: Sequence[list[str]], at: int) -> list[str]:
+    """Go on behind a short line until there are enough words."""
+    words: list[str] = []
+    while len(words) < MIN_WORDS and at < len(lines):
+        words += lines[at]
+        at += 1
+    return words[:MIN_WORDS]
 
 
 class Openings:

@@ -7,13 +7,13 @@ middle (Liu et al., "Lost in the Middle: How Language Models Use Long Contexts",
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import ClassVar, Literal, TypeVar
 
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from llama_index_grounded.evidence import identity
-from llama_index_grounded.selection.carrier import Evidence, rank_of, slot_of
+from llama_index_grounded.selection.carrier import Evidence, rank_of
 from llama_index_grounded.selection.stage import Kind, Outcome, Stage
 
 __all__ = ["AttentionReorder", "Placement", "place"]
@@ -68,13 +68,19 @@ class AttentionReorder(Stage):
 
     def choose(self, nodes: Evidence, query: QueryBundle | None) -> Outcome:
         """Move the nodes and report where each went."""
-        groups: dict[Hashable, list[NodeWithScore]] = defaultdict(list)
-        for scored in sorted(nodes, key=rank_of):
-            groups[identity(scored.node)[:3] if self.group_by_document else slot_of(scored)].append(scored)
-        placed = place(list(groups.values()), self.placement)
+        ranked = sorted(nodes, key=rank_of)
+        groups = _by_document(ranked) if self.group_by_document else [[scored] for scored in ranked]
+        placed = place(groups, self.placement)
         decisions = [
             self.decision(scored, "moved", self.placement, value=now)
             for now, (scored, before) in enumerate(zip(placed, nodes, strict=True))
             if scored is not before
         ]
         return Outcome(placed, decisions)
+
+
+def _by_document(ranked: Iterable[NodeWithScore]) -> list[list[NodeWithScore]]:
+    groups: dict[Hashable, list[NodeWithScore]] = defaultdict(list)
+    for scored in ranked:
+        groups[identity(scored.node)[:3]].append(scored)
+    return list(groups.values())

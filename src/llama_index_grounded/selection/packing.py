@@ -21,6 +21,7 @@ from llama_index_grounded.tokens import TokenCounter
 __all__ = ["Admission", "OnOversize", "Pack", "Packer", "Rejection"]
 
 OnOversize = Literal["skip", "stop"]
+_NONE: dict[str, int] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,10 +91,10 @@ class Packer:
         pack = Pack()
         used, stopped = 0, False
         numbers = itertools.count()
-        waiting = sorted((rank_of(candidate), next(numbers), candidate) for candidate in candidates)
+        waiting = sorted([(rank_of(candidate), next(numbers), candidate) for candidate in candidates])
         # Parts are put in behind the place that this has come to.
         for place, (_, _, candidate) in enumerate(waiting, start=1):
-            cut = trim_by_all(candidate, ledgers) if ledgers else Cut(candidate)
+            cut = trim_by_all(candidate, ledgers) if ledgers else Cut(candidate, _NONE)
             twins = tuple(cut.twins)
             if cut.after is None:
                 repeated = sum(cut.twins.values())

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["MIN_WORDS", "Block", "fold", "has_unspaced", "split_blocks", "word_count"]
+__all__ = ["MIN_WORDS", "Block", "fold", "has_unspaced", "may_be_unspaced", "split_blocks", "word_count"]
 
 MIN_WORDS = 8
 """Shorter paragraphs are never removed by themselves."""
@@ -33,6 +33,8 @@ _BOLD_LEVEL = 7
 _IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
 _NO_SPACES = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
 _ANY_UNSPACED = re.compile(f"{_IDEOGRAPH.pattern}|{_NO_SPACES.pattern}".replace("]|[", ""))
+_LEADS = bytes([0xE0, 0xE1, *range(0xE3, 0xEA), 0xEF, 0xF0])
+"""First bytes, in UTF-8, of the characters of these scripts, among others."""
 _IDEOGRAPHS_PER_WORD = 2
 _LETTERS_PER_WORD = 4
 
@@ -67,7 +69,14 @@ def word_count(folded: str) -> int:
 
 def has_unspaced(text: str) -> bool:
     """Tell whether a text has characters of a script without spaces between words."""
-    return not text.isascii() and _ANY_UNSPACED.search(text) is not None
+    if text.isascii():
+        return False
+    return may_be_unspaced(text.encode("utf-8", "surrogatepass")) and _ANY_UNSPACED.search(text) is not None
+
+
+def may_be_unspaced(raw: bytes) -> bool:
+    """Look for such characters in UTF-8, much faster than among characters; most texts have no byte of theirs."""
+    return len(raw.translate(None, _LEADS)) < len(raw)
 
 
 def split_blocks(text: str) -> list[Block]:

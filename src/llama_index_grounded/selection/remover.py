@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeGuard
 
 if TYPE_CHECKING:
     from llama_index.core.schema import NodeWithScore
 
-__all__ = ["Cut", "Ledger", "Remover"]
+__all__ = ["Cut", "Ledger", "Remover", "is_remover"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +34,14 @@ class Ledger(Protocol):
         ...
 
 
-@runtime_checkable
 class Remover(Protocol):
     """A stage that removes what a better-ranked node already says."""
 
     def ledger(self) -> Ledger:
         """Begin with nothing admitted."""
         ...
+
+
+def is_remover(stage: object) -> TypeGuard[Remover]:
+    """Tell a stage that removes: asking a protocol itself would take longer than most stages."""
+    return callable(getattr(stage, "ledger", None))

@@ -16,7 +16,7 @@ from llama_index.core.schema import NodeWithScore
 
 from llama_index_grounded.evidence import included_text, mark_of, with_stamp, with_text
 from llama_index_grounded.selection.carrier import Evidence, Passage, Removal, Trail, rank_of, slot_of
-from llama_index_grounded.selection.remover import Cut, Ledger, Remover
+from llama_index_grounded.selection.remover import Cut, Ledger, is_remover
 
 if TYPE_CHECKING:
     from llama_index_grounded.selection.packing import Pack
@@ -29,7 +29,7 @@ def worth_a_replay(trail: Trail, pack: Pack) -> bool:
 
     Chunks of a passage were never compared with anything, so they are if there is somebody to compare them.
     """
-    if pack.split and any(isinstance(stage, Remover) for stage in trail.stages):
+    if pack.split and any(is_remover(stage) for stage in trail.stages):
         return True
     rejected: dict[str, bool] = {}
     for gone in pack.rejected:
@@ -111,7 +111,7 @@ def _best_alone(now: NodeWithScore, passage: Passage) -> NodeWithScore:
 
 def fresh_ledgers(trail: Trail) -> list[Ledger]:
     """Ask each remover of the run for an empty ledger, in the order in which they ran."""
-    return [stage.ledger() for stage in trail.stages if isinstance(stage, Remover)]
+    return [stage.ledger() for stage in trail.stages if is_remover(stage)]
 
 
 def trim_by_all(candidate: NodeWithScore, ledgers: Iterable[Ledger]) -> Cut:

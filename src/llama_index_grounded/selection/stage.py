@@ -17,9 +17,9 @@ from pydantic import BaseModel, ConfigDict
 
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.events import SelectionEvent, emit
-from llama_index_grounded.evidence import DEFAULT_KEYS, MetadataKeys, identity, stamp_of
+from llama_index_grounded.evidence import DEFAULT_KEYS, MetadataKeys, identity
 from llama_index_grounded.schema import Action, Decision
-from llama_index_grounded.selection.carrier import Evidence, Notes, Passage, Removal, slot_of
+from llama_index_grounded.selection.carrier import Evidence, Notes, Passage, Place, Removal
 from llama_index_grounded.selection.mirror import Mirror, carried_origin
 from llama_index_grounded.selection.trail import receive
 
@@ -93,9 +93,10 @@ class Stage(BaseNodePostprocessor):
         query_bundle = QueryBundle(query_bundle) if isinstance(query_bundle, str) else query_bundle
         evidence = receive(nodes, query_bundle, self.keys, self)
         outcome = self.choose(evidence, query_bundle)
-        decisions = (*outcome.decisions, *self._unreported(evidence, outcome))
+        handed = self._handed(evidence, outcome)
+        decisions = (*outcome.decisions, *self._unreported(evidence, outcome, handed))
         told = self.disclosed(decisions)
-        chosen = Evidence(outcome.nodes, evidence.trail.after(self, outcome, told))
+        chosen = Evidence(outcome.nodes, evidence.trail.after(self, outcome, handed, told))
         if query_bundle is not None:
             Mirror.of(query_bundle).keep(chosen.trail)
         emit(lambda: self._event(told, len(evidence), len(chosen)))
@@ -116,18 +117,22 @@ class Stage(BaseNodePostprocessor):
             **numbers,
         )
 
-    def _unreported(self, evidence: Evidence, outcome: Outcome) -> list[Decision]:
-        """Nothing disappears silently: report what `choose` left out without a word."""
-        if outcome.nodes is evidence:
-            return []
-        marks = [stamp_of(scored.node) for scored in outcome.nodes]
-        if None in marks:
+    def _handed(self, evidence: Evidence, outcome: Outcome) -> tuple[Place, ...]:
+        try:
+            return evidence.places_of(outcome.nodes)
+        except (KeyError, TypeError) as error:
             msg = (
                 f"{type(self).__name__}.choose returned a node that it was not given; copy one with evidence.with_text"
             )
-            raise TypeError(msg)
-        left = {mark["slot"] for mark in marks if mark}
-        missing = [scored for scored in evidence.plain() if slot_of(scored) not in left]
+            raise TypeError(msg) from error
+
+    def _unreported(self, evidence: Evidence, outcome: Outcome, handed: tuple[Place, ...]) -> list[Decision]:
+        """Nothing disappears silently: report what `choose` left out without a word."""
+        came = evidence.trail.handed
+        if handed == came:
+            return []
+        left = {place.slot for place in handed}
+        missing = [scored for scored, place in zip(evidence.came, came, strict=True) if place.slot not in left]
         if not missing:
             return []
         reported = Counter(d.node_id for d in outcome.decisions if d.action in ("dropped", "refused"))

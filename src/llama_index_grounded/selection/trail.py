@@ -129,15 +129,18 @@ def _ranks(nodes: Sequence[NodeWithScore], slots: Sequence[int], trail: Trail) -
     return [rank_of(scored) if slot < trail.slots else slot for scored, slot in pairs]
 
 
-def _known_slots(nodes: Sequence[NodeWithScore], run: int, order: Iterable[int]) -> list[int | None]:
+def _known_slots(nodes: Sequence[NodeWithScore], run: int, order: list[int]) -> list[int | None]:
     """Find the slots of nodes that this run handed out last; a second copy of one counts as new."""
+    marks = [stamp_of(scored.node) for scored in nodes]
+    found = [mark["slot"] if mark is not None and mark["run"] == run else None for mark in marks]
+    if found == order:
+        return found
     left = set(order)
     slots: list[int | None] = []
-    for scored in nodes:
-        mark = stamp_of(scored.node)
-        slot = mark["slot"] if mark and mark["run"] == run and mark["slot"] in left else None
+    for slot in found:
+        known = slot is not None and slot in left
+        slots.append(slot if known else None)
         left.discard(-1 if slot is None else slot)
-        slots.append(slot)
     return slots
 
 
