@@ -1,4 +1,7 @@
-"""What the README and the docstrings show runs, and prints what they say."""
+"""What the README, the docstrings and the page on checks show runs, and prints what they say.
+
+The other pages are run by `tests/docs`.
+"""
 
 from __future__ import annotations
 
@@ -112,15 +115,3 @@ def test_the_adapter_of_a_token_classifier_runs() -> None:
     (check,) = result.checks
     assert [result.answer[span.start : span.end] for span in check.spans] == ["You", "have"]
     assert check.score == pytest.approx(0.1)
-
-
-@pytest.mark.parametrize("name", ["tenants.md", "rendering.md"])
-def test_pages_run_by_themselves(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The code of these pages runs from top to bottom, with nodes of one's own, and says what stands behind it."""
-    text = (ROOT / "docs" / "how-to" / name).read_text(encoding="utf-8")
-    fields = {"title": "Returns", "section": "Window", "document_id": "returns"}
-    llm = ScriptedLLM([{"verdict": "answered", "sources": ["S1"], "answer": "21 days [S1]."}])
-    _run(text, name, {"nodes": make_nodes(["Within 21 days.", "Keep the receipt."], metadata=fields), "llm": llm})
-    printed = capsys.readouterr().out
-    promised = re.findall(r"^print\(.*\)  # (.+)$", text, re.MULTILINE)
-    assert [line for line in promised if line not in printed] == []
