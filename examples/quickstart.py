@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from support.bookstore import open_bookstore
 from support.command import run
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from llama_index.core.vector_stores import MetadataFilters
-
-    from llama_index_grounded import GroundedResult
 
 MOST_CANDIDATES, MOST_SOURCES = 10, 6
 """Chunks that are retrieved, and chunks that reach the prompt."""
@@ -60,8 +58,7 @@ def ask(options: Options) -> None:
         if options.preview:
             print("\n".join(preview_lines(synthesizer.preview(query, engine.retrieve(query)))))
             return
-        # The type of LlamaIndex's query method does not know what this engine returns.
-        result: GroundedResult = cast("Any", engine.query(query)).grounded
+        result = engine.query(query).grounded
         seconds = time.perf_counter() - started
         print(result.model_dump_json(indent=2) if options.json else "\n".join(answer_lines(result, seconds)))
 

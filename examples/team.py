@@ -63,7 +63,7 @@ def main() -> None:
 async def answer(engine: GroundedQueryEngine, store: Any) -> None:
     """Ask everything at the same time, give the connections back, and print in order."""
     try:
-        responses: list[Any] = await asyncio.gather(*map(engine.aquery, QUESTIONS))
+        responses = await asyncio.gather(*map(engine.aquery, QUESTIONS))
     finally:
         await store.close()
     for question, response in zip(QUESTIONS, responses, strict=True):

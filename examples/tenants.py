@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import Any
 
 from llama_index.core import VectorStoreIndex
 from llama_index.core.schema import TextNode
@@ -38,7 +37,7 @@ def main() -> int:
         index = open_index(models)
         for tenant in ("t_007", "t_7"):
             print(f"{tenant}: {engine_for(tenant, index, models).query(QUESTION)}")
-        response: Any = engine_for("t_7", index, models, forgotten=True).query(QUESTION)
+        response = engine_for("t_7", index, models, forgotten=True).query(QUESTION)
         print(f"Without a filter in the retriever, t_7: {response}")
         print("\n".join(audit_lines(response.grounded)))
     except SetupError as error:

@@ -12,7 +12,7 @@ from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from llama_index.core.memory import ChatMemoryBuffer, ChatSummaryMemoryBuffer
 from llama_index.core.schema import QueryBundle
 
-from llama_index_grounded import CitingSynthesizer, GroundedQueryEngine, TokenBudget
+from llama_index_grounded import CitingSynthesizer, GroundedQueryEngine, GroundedResult, TokenBudget
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.history import ChatQuery, from_memory, history_of, recent_turns, relevant_turns
 from llama_index_grounded.testing import ScriptedLLM, make_nodes
@@ -87,12 +87,12 @@ def test_memories_of_llamaindex_are_used_as_they_are() -> None:
     assert from_memory(buffer, "?", max_tokens=0, counter=COUNTER) == []
 
 
-def prompt_of(query: QueryBundle, **options: Any) -> tuple[str, Any]:
+def prompt_of(query: QueryBundle, **options: Any) -> tuple[str, GroundedResult]:
     """Ask an engine and return the prompt that was sent, and the result."""
     llm = ScriptedLLM([OK], **options)
     index = VectorStoreIndex([scored.node for scored in NODES], embed_model=MockEmbedding(embed_dim=4))
-    response: Any = GroundedQueryEngine.from_args(index, llm=llm).query(query)
-    return (llm.prompts or [""])[0], response.grounded
+    result = GroundedQueryEngine.from_args(index, llm=llm).query(query).grounded
+    return (llm.prompts or [""])[0], result
 
 
 def test_a_query_carries_its_history_through_an_engine() -> None:

@@ -99,8 +99,7 @@ def run(judge: ScriptedLLM | None, llm: ScriptedLLM, mode: str, **options: Any) 
         response: Any = await engine.aquery(QUESTION)
         return (await response.get_response() if "stream" in mode else response).grounded
 
-    response: Any = asyncio.run(in_async()) if mode.startswith("a") else engine.query(QUESTION)
-    return response if mode.startswith("a") else response.grounded
+    return asyncio.run(in_async()) if mode.startswith("a") else engine.query(QUESTION).grounded
 
 
 @pytest.mark.parametrize("mode", MODES)

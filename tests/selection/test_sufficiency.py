@@ -71,10 +71,7 @@ def run(judge: ScriptedLLM, llm: ScriptedLLM, mode: str) -> Any:
         response: Any = await engine.aquery(QUESTION)
         return (await response.get_response() if "stream" in mode else response).grounded
 
-    if mode.startswith("a"):
-        return asyncio.run(in_async())
-    response: Any = engine.query(QUESTION)
-    return response.grounded
+    return asyncio.run(in_async()) if mode.startswith("a") else engine.query(QUESTION).grounded
 
 
 def test_the_judge_sees_sources_that_can_not_break_out() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from llama_index.core.schema import BaseNode, NodeWithScore
 
+from llama_index_grounded import GroundedQueryEngine
 from llama_index_grounded.evidence import MetadataKeys, field, identity, included_text
 from llama_index_grounded.rendering import Rendered, Renderer, XmlRenderer, clean, escape, unescape
 from llama_index_grounded.schema import Citation, Decision, GroundedResult, Refusal, SourceRef, Verdict
@@ -49,6 +50,14 @@ def reads_results(result: GroundedResult) -> str:
     decisions: tuple[Decision, ...] = result.decisions
     score: float | None = decisions[0].value if decisions else result.top_score
     return f"{verdict} {refusal} {score} {[each.url or each.title for each in citations]} {len(sources)}"
+
+
+async def asks(engine: GroundedQueryEngine) -> tuple[GroundedResult, GroundedResult]:
+    """The engine's responses are ours, streamed or not, and need no cast."""
+    citations: tuple[Citation, ...] = engine.query("How long?").citations
+    refusal: Refusal | None = (await engine.aquery("How long?")).refusal
+    del citations, refusal
+    return engine.query("How long?").grounded, (await engine.aquery("How long?")).grounded
 
 
 def reads_nodes(scored: NodeWithScore, count: TokenCounter) -> int:

@@ -16,10 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from llama_index.core.base.base_retriever import BaseRetriever
+    from llama_index.core.callbacks import CallbackManager
     from llama_index.core.indices.base import BaseIndex
     from llama_index.core.llms import LLM
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
-    from llama_index.core.schema import NodeWithScore, QueryBundle
+    from llama_index.core.schema import NodeWithScore, QueryBundle, QueryType
+
+    from llama_index_grounded.synthesis.respond import GroundedResponse
+    from llama_index_grounded.synthesis.streaming import AsyncGroundedStreamingResponse, GroundedStreamingResponse
 
 __all__ = ["GroundedQueryEngine"]
 
@@ -39,6 +43,17 @@ _SYNTHESIZER_OPTIONS = frozenset(inspect.signature(CitingSynthesizer).parameters
 class GroundedQueryEngine(RetrieverQueryEngine):
     """A `RetrieverQueryEngine` with the selection stages and a `CitingSynthesizer`.
 
+    Every response has ``grounded`` and its shortcuts, and type checkers know it.
+
+    Args:
+        retriever: Where to retrieve.
+        response_synthesizer: What answers.
+        node_postprocessors: What selects; by default nothing.
+        callback_manager: LlamaIndex's; by default that of the synthesizer.
+
+    Raises:
+        ConfigurationError: With a synthesizer that is no `CitingSynthesizer` (a ValueError).
+
     Example:
         >>> from llama_index.core import MockEmbedding, VectorStoreIndex
         >>> from llama_index.core.schema import TextNode
@@ -46,9 +61,30 @@ class GroundedQueryEngine(RetrieverQueryEngine):
         >>> llm = ScriptedLLM(replies=[{"verdict": "answered", "sources": ["S1"], "answer": "21 days."}])
         >>> index = VectorStoreIndex([TextNode(text="Within 21 days.")], embed_model=MockEmbedding(embed_dim=8))
         >>> engine = GroundedQueryEngine.from_args(index, llm=llm, similarity_top_k=3)
-        >>> print(engine.query("How long?"))
-        21 days.
+        >>> response = engine.query("How long?")
+        >>> str(response), [citation.key for citation in response.citations]
+        ('21 days.', ['S1'])
     """
+
+    def __init__(
+        self,
+        retriever: BaseRetriever,
+        response_synthesizer: CitingSynthesizer,
+        node_postprocessors: Sequence[BaseNodePostprocessor] | None = None,
+        callback_manager: CallbackManager | None = None,
+    ) -> None:
+        _refuse_other(response_synthesizer)
+        super().__init__(retriever, response_synthesizer, list(node_postprocessors or ()), callback_manager)
+
+    if TYPE_CHECKING:  # LlamaIndex's methods, which return what the synthesizer does: overriding them adds a span
+
+        def query(self, str_or_query_bundle: QueryType) -> GroundedResponse | GroundedStreamingResponse:
+            """Retrieve, select, and answer or refuse."""
+            ...
+
+        async def aquery(self, str_or_query_bundle: QueryType) -> GroundedResponse | AsyncGroundedStreamingResponse:
+            """Retrieve, select, and answer or refuse; see `query`."""
+            ...
 
     @classmethod
     def from_args(  # type: ignore[override] # pyright: ignore[reportIncompatibleMethodOverride] - takes an index, like CitationQueryEngine
@@ -92,10 +128,9 @@ class GroundedQueryEngine(RetrieverQueryEngine):
             raise TypeError(msg)
         if response_synthesizer is None:
             response_synthesizer = CitingSynthesizer(llm, **chosen)
-        elif not isinstance(response_synthesizer, CitingSynthesizer):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ConfigurationError("response_synthesizer must be a CitingSynthesizer")
         elif chosen or llm is not None:
             raise ConfigurationError("options of the synthesizer and a response_synthesizer were both given")
+        _refuse_other(response_synthesizer)
         if node_postprocessors is None:
             node_postprocessors = default_postprocessors(
                 min_score=min_score,
@@ -109,7 +144,7 @@ class GroundedQueryEngine(RetrieverQueryEngine):
         return cls(
             retriever=retriever,
             response_synthesizer=response_synthesizer,
-            node_postprocessors=list(node_postprocessors),
+            node_postprocessors=node_postprocessors,
             callback_manager=response_synthesizer.callback_manager,
         )
 
@@ -127,6 +162,11 @@ class GroundedQueryEngine(RetrieverQueryEngine):
 def _refuse_blank(query: QueryBundle) -> None:
     if not query.query_str.strip():
         raise ValueError("the question is blank")
+
+
+def _refuse_other(synthesizer: object) -> None:
+    if not isinstance(synthesizer, CitingSynthesizer):
+        raise ConfigurationError("response_synthesizer must be a CitingSynthesizer")
 
 
 def _warn_without_effect(options: dict[str, Any]) -> None:
