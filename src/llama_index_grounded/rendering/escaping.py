@@ -40,7 +40,7 @@ def clean(text: str) -> str:
 # The same characters in UTF-8, where looking for them takes a fraction of the time: those of one byte, and the others
 # by their first byte and what follows it.
 _CONTROLS = bytes([*range(0x09), *range(0x0E, 0x20), 0x7F])
-_BEHIND_C2 = tuple(bytes([byte]) for byte in range(0x80, 0xA0) if byte != 0x85)
+_BEHIND_C2 = tuple(bytes([byte]) for byte in (*range(0x80, 0x85), *range(0x86, 0xA0)))
 _BEHIND_E2 = (
     b"\x80\x8b",
     *(bytes([0x80, byte]) for byte in range(0xAA, 0xAF)),
@@ -71,7 +71,7 @@ def _is_clean(text: str) -> bool:
 
 
 def _stands(raw: bytes, lead: bytes, behind: tuple[bytes, ...]) -> bool:
-    return any([part.startswith(behind) for part in raw.split(lead)[1:]])
+    return any(part.startswith(behind) for part in raw.split(lead)[1:])
 
 
 def escape(text: str) -> str:

@@ -48,11 +48,15 @@ class FramedRenderer(BlockRenderer):
 
     def block(self, node: BaseNode, key: str, score: float | None = None) -> str:
         """Render one source."""
+        return "".join(self.frame(node, key, score))
+
+    def frame(self, node: BaseNode, key: str, score: float | None = None) -> tuple[str, str, str]:
+        """Render one source in three parts: what stands above its text, the text, and what stands below."""
         flat = ((name, one_line(value).translate(_IN_A_LABEL)) for name, value in self._described(node))
         shown = [f" | {_LABELS[name]}: {value}" for name, value in flat if value]
         if relevance := self._relevance(score):
             shown.append(f" | Relevance: {relevance}")
-        return f"[{key}{''.join(shown)}]\n{escape_brackets(self.included(node))}\n[/{key}]\n"
+        return f"[{key}{''.join(shown)}]\n", escape_brackets(self.included(node)), f"\n[/{key}]\n"
 
     def recover(self, text: str) -> list[tuple[str, str]]:
         """Find all blocks in a text: (key, included text) in order. The exact inverse of `render`."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from llama_index_grounded.evidence import copied, fields, identity, included_text, once, stamp_of
 from llama_index_grounded.rendering.escaping import clean
@@ -56,7 +56,9 @@ class Renderer(Protocol):
     """Turns nodes into numbered blocks and back.
 
     Whatever the nodes hold, ``recover(render(nodes).text)`` finds exactly one block per node, with the cleaned text. A
-    renderer whose included text is not that of the node has a method ``included(node)`` too, as `shown_text` says.
+    renderer whose included text is not that of the node has a method ``included(node)`` too, as `shown_text` says. One
+    whose blocks are a head line, the text and lines below may have a method ``frame`` which returns these three; then
+    blocks are counted faster.
     """
 
     def block(self, node: BaseNode, key: str, score: float | None = None) -> str:
@@ -91,7 +93,7 @@ def source_of(scored: NodeWithScore, key: str) -> SourceRef:
     node = scored.node
     who, mark = identity(node), stamp_of(node)
     section, title, page, url = fields(node, ("section", "title", "page", "url"))
-    values = {
+    values: dict[str, Any] = {
         "key": key,
         "node_id": node.node_id,
         "document_id": who.document_id,
@@ -162,12 +164,34 @@ def size_of(
     """Count the plain tokens of one rendered block, looking in ``sizes`` first and noting there what was counted.
 
     Where the tokenizer splits numbers off in threes, every key up to S999 has the same number of tokens; so the count
-    does not depend on the place and holds after a reorder.
+    does not depend on the place and holds after a reorder. There too, what stands around a text is counted once for
+    all texts that have the same around them.
     """
-    settled = counter.counts_in_threes and place < _SAME_LENGTH_KEYS
-    block = renderer.block(scored.node, "S1" if settled else key_at(place), scored.score)
-    name = (counter.name, block)
+    if not (counter.counts_in_threes and place < _SAME_LENGTH_KEYS):
+        return _counted(renderer.block(scored.node, key_at(place), scored.score), counter, sizes)
+    frame: Callable[..., tuple[str, str, str]] | None = getattr(renderer, "frame", None)
+    if frame is None:
+        return _counted(renderer.block(scored.node, "S1", scored.score), counter, sizes)
+    parts = frame(scored.node, "S1", scored.score)
+    return sum([_counted(part, counter, sizes) for part in _apart(*parts)])
+
+
+def _apart(head: str, text: str, tail: str) -> tuple[str, ...]:
+    """Cut a block where the pre-tokenizers of tiktoken split anyway: between a line end and what does not belong to it.
+
+    Line ends, blanks and slashes may belong to what stands before them.
+    """
+    if not head.endswith("\n") or not text or text[0].isspace() or text[0] == "/":
+        return (head + text + tail,)
+    below = tail[1:]
+    if tail[:1] != "\n" or not below or below[0].isspace() or below[0] == "/":
+        return head, text + tail
+    return head, text + "\n", below
+
+
+def _counted(text: str, counter: TokenCounter, sizes: dict[tuple[str, str], int]) -> int:
+    name = (counter.name, text)
     size = sizes.get(name)
     if size is None:
-        size = sizes[name] = counter.tokens(block)
+        size = sizes[name] = counter.tokens(text)
     return size

@@ -47,11 +47,15 @@ class XmlRenderer(BlockRenderer):
 
     def block(self, node: BaseNode, key: str, score: float | None = None) -> str:
         """Render one source."""
+        return "".join(self.frame(node, key, score))
+
+    def frame(self, node: BaseNode, key: str, score: float | None = None) -> tuple[str, str, str]:
+        """Render one source in three parts: what stands above its text, the text, and what stands below."""
         described = self._described(node)
         shown = [f' {name}="{value}"' for name, found in described if (value := escape_attribute(found))]
         if self.show_relevance and (relevance := self._relevance(score)):
             shown.append(f' relevance="{relevance}"')
-        return f'<source id="{key}"{"".join(shown)}>\n{escape(self.included(node))}\n</source>\n'
+        return f'<source id="{key}"{"".join(shown)}>\n', escape(self.included(node)), "\n</source>\n"
 
     def recover(self, text: str) -> list[tuple[str, str]]:
         """Find all blocks in a text: (key, included text) in order. The exact inverse of `render`."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from llama_index.core.instrumentation.span import active_span_id
 from llama_index.core.schema import NodeWithScore
 
-from llama_index_grounded.evidence import DEFAULT_KEYS, STAMP, MetadataKeys, identity, mark_of, with_stamp
+from llama_index_grounded.evidence import DEFAULT_KEYS, STAMP, MetadataKeys, mark_of, with_stamp
 from llama_index_grounded.schema import Usage
 from llama_index_grounded.selection.remover import is_remover
 
@@ -142,11 +142,10 @@ class Trail:
             passages={slot: passage.sealed() for slot, passage in self.passages.items()},
         )
 
-    def after(
-        self, stage: Stage, outcome: Outcome, handed: tuple[Place, ...], decisions: Iterable[Decision]
-    ) -> Trail:
+    def after(self, stage: Stage, outcome: Outcome, handed: tuple[Place, ...], decisions: Iterable[Decision]) -> Trail:
         """Go on with what a stage made of the nodes that this trail handed to it, and where each of them stands."""
-        trail = self if is_remover(stage) or stage.kind == "reorder" else self.sealed()
+        removes: bool = is_remover(stage)
+        trail = self if removes or stage.kind == "reorder" else self.sealed()
         removals = (*trail.removals, *outcome.removals)
         return replace(
             trail,
@@ -157,15 +156,14 @@ class Trail:
             passages=trail.passages
             if not outcome.passages
             else {**trail.passages, **{passage.slot: passage for passage in outcome.passages}},
-            seen=self._seen_after(stage, outcome.nodes) if removals else {},
+            seen=self._seen_after(outcome.nodes, removes=removes, packs=stage.packs) if removals else {},
             sizes={**trail.sizes, **outcome.sizes} if outcome.sizes else trail.sizes,
             top_score=trail.top_score if outcome.top_score is None else outcome.top_score,
             notes=trail.notes if outcome.notes is None else trail.notes + outcome.notes,
         )
 
-    def _seen_after(self, stage: Stage, nodes: Sequence[NodeWithScore]) -> Mapping[int, NodeWithScore]:
-        removes = is_remover(stage)
-        if not (removes or stage.packs):
+    def _seen_after(self, nodes: Sequence[NodeWithScore], *, removes: bool, packs: bool) -> Mapping[int, NodeWithScore]:
+        if not (removes or packs):
             return self.seen
         left = {slot_of(scored): scored for scored in nodes}
         never = {place.slot for place in self.handed} - left.keys()

@@ -34,9 +34,7 @@ _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\u
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
 _ANY_UNSPACED, _SPACED_WORD = re.compile(f"[{_UNSPACED}]"), re.compile(r"\w+")
 # In UTF-8: capitals become small letters, and what belongs to no word a blank.
-_PLAIN = bytes(
-    (byte if byte > 127 or _SPACED_WORD.match(chr(byte)) else 32) for byte in bytes(range(256)).lower()
-)
+_PLAIN = re.sub(rb"[^\w\x80-\xff]", b" ", bytes(range(256)).lower())
 _MARKS = "–—’‘“”…•"
 """The usual ones that are no ASCII; each text has few, and without them most of its words need no further look."""
 

@@ -21,7 +21,7 @@ from llama_index_grounded.tokens import TokenCounter
 __all__ = ["Admission", "OnOversize", "Pack", "Packer", "Rejection"]
 
 OnOversize = Literal["skip", "stop"]
-_NONE: dict[str, int] = {}
+_NONE: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,13 +94,14 @@ class Packer:
         waiting = sorted([(rank_of(candidate), next(numbers), candidate) for candidate in candidates])
         # Parts are put in behind the place that this has come to.
         for place, (_, _, candidate) in enumerate(waiting, start=1):
-            cut = trim_by_all(candidate, ledgers) if ledgers else Cut(candidate, _NONE)
-            twins = tuple(cut.twins)
-            if cut.after is None:
-                repeated = sum(cut.twins.values())
-                pack.rejected.append(Rejection(scored=candidate, reason="duplicate", value=repeated, twin=twins[0]))
-                continue
-            rejection, size = self._judge(cut.after, len(pack.admitted), used, stopped=stopped)
+            after, twins = candidate, _NONE
+            if ledgers:
+                cut = trim_by_all(candidate, ledgers)
+                if cut.after is None:
+                    pack.rejected.append(_repeated(candidate, cut))
+                    continue
+                after, twins = cut.after, tuple(cut.twins)
+            rejection, size = self._judge(after, len(pack.admitted), used, stopped=stopped)
             if rejection is not None:
                 parts = self._parts(candidate, rejection, pack, parts_of, stopped=stopped)
                 for part in parts:
@@ -111,9 +112,9 @@ class Packer:
                 stopped = stopped or rejection.final
                 continue
             used += size
-            pack.admitted.append(Admission(scored=cut.after, came=candidate, twins=twins))
+            pack.admitted.append(Admission(scored=after, came=candidate, twins=twins))
             for ledger in ledgers:
-                ledger.admit(cut.after, candidate)
+                ledger.admit(after, candidate)
         return pack
 
     def _parts(
@@ -153,3 +154,8 @@ class Packer:
         needed = left - tightest.left(used + size)
         stops = self.on_oversize == "stop"
         return Rejection(scored=scored, reason="over_budget", value=needed, limit=left, final=stops), size
+
+
+def _repeated(candidate: NodeWithScore, cut: Cut) -> Rejection:
+    repeated, twin = sum(cut.twins.values()), next(iter(cut.twins))
+    return Rejection(scored=candidate, reason="duplicate", value=repeated, twin=twin)
