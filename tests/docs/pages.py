@@ -14,7 +14,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
-__all__ = ["DOCS", "PAGES", "Block", "blocks", "run_page"]
+__all__ = ["DOCS", "PAGES", "Block", "blocks", "prose", "run_page"]
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
@@ -58,6 +58,11 @@ def blocks(page: str) -> list[Block]:
         )
         end = match.end()
     return found
+
+
+def prose(page: str) -> str:
+    """Return a page's text without its fenced blocks."""
+    return _BLOCK.sub("", page)
 
 
 def run_page(page: str, name: str, module: ModuleType) -> list[str]:
