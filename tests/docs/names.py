@@ -1,15 +1,13 @@
 """The names that a page of the documentation may use without making them: what its reader has already.
 
-=============  =======================================================================================
-``nodes``      four scored nodes, best first, as a retriever gives them
-``documents``  the same texts as LlamaIndex documents
-``index``      a ``VectorStoreIndex`` over the same nodes
-``embed_model``  real embeddings that need no network
-``llm``        an LLM that answers questions about returns, and finds nothing on any other
-``judge``      an LLM that supports every statement, finds every pair contradicting, and sources sufficient for returns
-``ollama_url``  a server that speaks Ollama's protocol, for pages that name it
-``vector_store``  an empty ``PGVectorStore`` with hybrid search, for pages that name it
-=============  =======================================================================================
+- ``nodes``: four scored nodes, best first, as a retriever gives them
+- ``documents``: the same texts as LlamaIndex documents
+- ``index``: a ``VectorStoreIndex`` over the same nodes
+- ``embed_model``: real embeddings that need no network
+- ``llm``: an LLM that answers questions about returns, and finds nothing on any other
+- ``judge``: an LLM that supports every statement, confirms every pair, and finds sources sufficient for returns
+- ``ollama_url``: a server that speaks Ollama's protocol, for pages that name it
+- ``vector_store``: an empty ``PGVectorStore`` with hybrid search, for pages that name it
 
 ``Settings.llm`` and ``Settings.embed_model`` are ``llm`` and ``embed_model`` while a page runs.
 """
@@ -21,14 +19,16 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import pytest
 from llama_index.core import Document, VectorStoreIndex
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.schema import BaseNode
 from pydantic import PrivateAttr
 
 from llama_index_grounded.testing import ScriptedLLM, make_nodes
+from tests.docs.pages import blocks
 
-__all__ = ["ANSWERED", "standard_names"]
+__all__ = ["standard_names", "started"]
 
 TEXTS = [
     "Unread books can be returned within 21 days of delivery. Keep the receipt.",
@@ -117,3 +117,16 @@ def standard_names(embed_model: BaseEmbedding) -> dict[str, Any]:
         "llm": Played(answer, chunk_size=12),
         "judge": Played(judge),
     }
+
+
+def started(page: str, request: pytest.FixtureRequest) -> dict[str, Any]:
+    """Start the servers that the Python of a page names, and no other."""
+    code = "\n".join(block.text for block in blocks(page) if block.language == "python")
+    names: dict[str, Any] = {}
+    if re.search(r"\bollama_url\b", code):
+        server = request.getfixturevalue("ollama_server")
+        server.script(ANSWERED)
+        names["ollama_url"] = server.url
+    if re.search(r"\bvector_store\b", code):
+        names["vector_store"] = request.getfixturevalue("pg_store")("docs_page", 256, hybrid_search=True)
+    return names

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from llama_index.core import StorageContext, VectorStoreIndex
 
 from llama_index_grounded import CitingSynthesizer, GroundedQueryEngine
 from llama_index_grounded.checks import AnswerCheck, GroundednessCheck, NumberCheck, QuoteCheck
 from llama_index_grounded.selection import ConflictFlagger, SufficiencyGate
 from llama_index_grounded.synthesis import ClaimedAnswer
-from tests.docs.names import standard_names
+from tests.docs.names import standard_names, started
 
 if TYPE_CHECKING:
     from tests.postgres import WordLlamaEmbedding
@@ -63,3 +64,17 @@ def test_the_judge_confirms_every_pair(names: dict[str, Any]) -> None:
     nodes[1].node.metadata["document_id"] = "old"
     flagged = ConflictFlagger(llm=names["judge"]).select(nodes, QUESTION)
     assert [decision.reason for decision in flagged.decisions] == ["conflict"]
+
+
+def test_servers_are_started_for_pages_that_name_them(names: dict[str, Any], request: pytest.FixtureRequest) -> None:
+    """A page that names the two servers gets both, and they answer; another page gets none."""
+    from llama_index.llms.ollama import Ollama
+
+    assert started("```python\nx = 1\n```\nollama_url vector_store\n", request) == {}
+    given = started("```python\nprint(ollama_url, vector_store)\n```\n", request)
+    nodes = [scored.node for scored in names["nodes"]]
+    storage = StorageContext.from_defaults(vector_store=given["vector_store"])
+    index = VectorStoreIndex(nodes, storage_context=storage, embed_model=names["embed_model"])
+    llm = Ollama(model="gemma3:4b", base_url=given["ollama_url"])
+    engine = GroundedQueryEngine.from_args(index, llm=llm, similarity_top_k=2)
+    assert str(engine.query(QUESTION)) == "You have 21 days [S1]."

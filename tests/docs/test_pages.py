@@ -11,7 +11,7 @@ import llama_index.core
 import pytest
 from llama_index.core import Settings
 
-from tests.docs.names import ANSWERED, standard_names
+from tests.docs.names import standard_names, started
 from tests.docs.pages import DOCS, PAGES, blocks, prose, run_page
 
 if TYPE_CHECKING:
@@ -25,19 +25,6 @@ OWN_TESTS = {
 
 TEXTS = {name: (DOCS / name).read_text(encoding="utf-8") for name in PAGES}
 WITH_PYTHON = [name for name, text in TEXTS.items() if any(block.language == "python" for block in blocks(text))]
-
-
-def _started(page: str, request: pytest.FixtureRequest) -> dict[str, object]:
-    """Start the servers that a page names, and no other."""
-    code = "\n".join(block.text for block in blocks(page) if block.language == "python")
-    names: dict[str, object] = {}
-    if re.search(r"\bollama_url\b", code):
-        server = request.getfixturevalue("ollama_server")
-        server.script(ANSWERED)
-        names["ollama_url"] = server.url
-    if re.search(r"\bvector_store\b", code):
-        names["vector_store"] = request.getfixturevalue("pg_store")("docs_page", 256, hybrid_search=True)
-    return names
 
 
 def _settings(monkeypatch: pytest.MonkeyPatch, **given: object) -> None:
@@ -58,7 +45,7 @@ def test_the_python_of_a_page_runs(
     page = TEXTS[name]
     module = ModuleType("docs_page")
     monkeypatch.setitem(sys.modules, "docs_page", module)
-    module.__dict__.update(standard_names(wordllama_embed), **_started(page, request))
+    module.__dict__.update(standard_names(wordllama_embed), **started(page, request))
     _settings(monkeypatch, _llm=module.__dict__["llm"], _embed_model=wordllama_embed)
     assert run_page(page, str(DOCS / name), module) == []
 
