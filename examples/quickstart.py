@@ -37,28 +37,23 @@ def main(argv: Sequence[str] | None = None) -> int:
 def ask(options: Options) -> None:
     """Put the engine together, ask it, and print what it answers, or what it would send to the model."""
     with open_bookstore(options) as (index, models):
-        from llama_index.core import QueryBundle
+        from llama_index_grounded import GroundedQueryEngine
 
-        from llama_index_grounded import CitingSynthesizer, GroundedQueryEngine
-
-        synthesizer = CitingSynthesizer(
-            llm=models.llm,
-            language="tr" if is_turkish(options.question) else "en",
-            timeout=models.timeout,
-        )
         engine = GroundedQueryEngine.from_args(
             index,
-            response_synthesizer=synthesizer,
+            models.llm,
             similarity_top_k=MOST_CANDIDATES,
             filters=readable_by(options),
             min_score=models.min_score if options.min_score is None else options.min_score,
             top_n=MOST_SOURCES,
+            language="tr" if is_turkish(options.question) else "en",
+            timeout=models.timeout,
         )
-        query, started = QueryBundle(options.question), time.perf_counter()
         if options.preview:
-            print("\n".join(preview_lines(synthesizer.preview(query, engine.retrieve(query)))))
+            print("\n".join(preview_lines(engine.preview(options.question))))
             return
-        result = engine.query(query).grounded
+        started = time.perf_counter()
+        result = engine.query(options.question).grounded
         seconds = time.perf_counter() - started
         print(result.model_dump_json(indent=2) if options.json else "\n".join(answer_lines(result, seconds)))
 

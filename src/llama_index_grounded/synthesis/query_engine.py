@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from llama_index.core.instrumentation import get_dispatcher  # pyright: ignore[reportPrivateImportUsage] - its own name
 from llama_index.core.query_engine import RetrieverQueryEngine
 
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.selection.chain import default_postprocessors
+from llama_index_grounded.selection.mirror import carried_origin
+from llama_index_grounded.synthesis.planner import as_bundle
 from llama_index_grounded.synthesis.synthesizer import CitingSynthesizer
 
 if TYPE_CHECKING:
@@ -22,11 +26,13 @@ if TYPE_CHECKING:
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
     from llama_index.core.schema import NodeWithScore, QueryBundle, QueryType
 
+    from llama_index_grounded.synthesis.plan import Plan
     from llama_index_grounded.synthesis.respond import GroundedResponse
     from llama_index_grounded.synthesis.streaming import AsyncGroundedStreamingResponse, GroundedStreamingResponse
 
 __all__ = ["GroundedQueryEngine"]
 
+_dispatcher = get_dispatcher(__name__)
 _WITHOUT_EFFECT = {
     "citation_chunk_size": "nodes are cited as they are retrieved, never split again",
     "citation_chunk_overlap": "nodes are cited as they are retrieved, never split again",
@@ -75,6 +81,7 @@ class GroundedQueryEngine(RetrieverQueryEngine):
     ) -> None:
         _refuse_other(response_synthesizer)
         super().__init__(retriever, response_synthesizer, list(node_postprocessors or ()), callback_manager)
+        self._planner = response_synthesizer
 
     if TYPE_CHECKING:  # LlamaIndex's methods, which return what the synthesizer does: overriding them adds a span
 
@@ -157,6 +164,45 @@ class GroundedQueryEngine(RetrieverQueryEngine):
         """Retrieve and select; see `retrieve`."""
         _refuse_blank(query_bundle)
         return await super().aretrieve(query_bundle)
+
+    def preview(self, str_or_query_bundle: QueryType) -> Plan:
+        """Retrieve, select, and show what would be sent to the model, or why nothing would be.
+
+        The answering model is not called. Stages that ask a model of their own, such as `SufficiencyGate`, do ask it.
+
+        Args:
+            str_or_query_bundle: The question, as `query` takes it.
+
+        Raises:
+            ValueError: For a blank question.
+
+        Example:
+            >>> from llama_index_grounded.testing import ScriptedLLM
+            >>> from llama_index.core import MockEmbedding, VectorStoreIndex
+            >>> from llama_index.core.schema import TextNode
+            >>> llm = ScriptedLLM(replies=["never asked"])
+            >>> index = VectorStoreIndex([TextNode(text="Within 21 days.")], embed_model=MockEmbedding(embed_dim=8))
+            >>> plan = GroundedQueryEngine.from_args(index, llm=llm).preview("How long?")
+            >>> [source.key for source in plan.sources], plan.refusal, llm.prompts
+            (['S1'], None, [])
+        """
+        return self._preview(as_bundle(str_or_query_bundle))
+
+    async def apreview(self, str_or_query_bundle: QueryType) -> Plan:
+        """Show what would be sent to the model; see `preview`."""
+        return await self._apreview(as_bundle(str_or_query_bundle))
+
+    # In a span as a query is: it tells the stages which nodes belong together.
+    @_dispatcher.span
+    def _preview(self, query_bundle: QueryBundle) -> Plan:
+        return self._planner.preview(query_bundle, self.retrieve(query_bundle))
+
+    @_dispatcher.span
+    async def _apreview(self, query_bundle: QueryBundle) -> Plan:
+        nodes = await self.aretrieve(query_bundle)
+        with carried_origin():
+            # It may ask the model's server for the window, which must not hold up the loop.
+            return await asyncio.to_thread(self._planner.preview, query_bundle, nodes)
 
 
 def _refuse_blank(query: QueryBundle) -> None:
