@@ -17,7 +17,7 @@ from llama_index.core.retrievers.fusion_retriever import FUSION_MODES
 from llama_index.vector_stores.postgres import PGVectorStore
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from llama_index_grounded import GroundedQueryEngine, ScoreGate, default_postprocessors
+from llama_index_grounded import GroundedQueryEngine, ScoreGate
 from llama_index_grounded.selection import VectorSimilarity
 from support.command import run
 from support.corpus import chunk, load_documents
@@ -33,9 +33,7 @@ def main() -> None:
     retriever = fused_retriever(models)
     similarity = VectorSimilarity(embed_model=models.embedding)
     gate = ScoreGate(min_score=WORDLLAMA_MIN_SCORE, signal=similarity)
-    engine = GroundedQueryEngine.from_args(
-        retriever=retriever, llm=models.llm, node_postprocessors=default_postprocessors(gate=gate, top_n=3)
-    )
+    engine = GroundedQueryEngine.from_args(retriever=retriever, llm=models.llm, gate=gate, top_n=3)
     for query in map(QueryBundle, QUESTIONS):
         nodes = retriever.retrieve(query)
         print(query.query_str)

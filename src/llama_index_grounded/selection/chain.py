@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
+
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.evidence import DEFAULT_KEYS, MetadataKeys
 from llama_index_grounded.selection.budget import TokenBudget
@@ -13,8 +15,6 @@ from llama_index_grounded.selection.order import AttentionReorder, Placement
 from llama_index_grounded.selection.repetition import Scope
 
 if TYPE_CHECKING:
-    from llama_index.core.postprocessor.types import BaseNodePostprocessor
-
     from llama_index_grounded.selection.access import AccessGuard
     from llama_index_grounded.selection.allowance import PromptPlanner
     from llama_index_grounded.selection.conflicts import ConflictFlagger
@@ -66,14 +66,16 @@ def default_postprocessors(
         keys: Names of the identifying metadata fields, for the stages that are made here.
 
     Raises:
-        ConfigurationError: With both ``min_score`` and ``gate`` (a ValueError).
+        ConfigurationError: With both ``min_score`` and ``gate``, or a ``gate`` that is no stage (a ValueError).
 
     Example:
         >>> [type(stage).__name__ for stage in default_postprocessors(min_score=0.4, max_tokens=1200)]
         ['ScoreGate', 'ScopedDedup', 'TokenBudget', 'AttentionReorder']
     """
     if min_score is not None and gate is not None:
-        raise ConfigurationError("min_score makes a ScoreGate, and a gate was given too")
+        raise ConfigurationError("min_score makes a ScoreGate, and a gate was given too: pass one of both")
+    if gate is not None and not isinstance(gate, BaseNodePostprocessor):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ConfigurationError(f"gate must be a stage, such as ScoreGate(min_score=...), not {gate!r}")
     notes = 0 if conflicts is None else conflicts.note_tokens
     stages: list[BaseNodePostprocessor | None] = [
         guard,

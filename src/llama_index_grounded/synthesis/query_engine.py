@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
     from llama_index.core.schema import NodeWithScore, QueryBundle, QueryType
 
+    from llama_index_grounded.selection.stage import Stage
     from llama_index_grounded.synthesis.plan import Plan
     from llama_index_grounded.synthesis.respond import GroundedResponse
     from llama_index_grounded.synthesis.streaming import AsyncGroundedStreamingResponse, GroundedStreamingResponse
@@ -103,6 +104,7 @@ class GroundedQueryEngine(RetrieverQueryEngine):
         response_synthesizer: CitingSynthesizer | None = None,
         node_postprocessors: Sequence[BaseNodePostprocessor] | None = None,
         min_score: float | None = None,
+        gate: Stage | None = None,
         max_tokens: int | None = None,
         top_n: int | None = None,
         **options: Any,
@@ -115,7 +117,8 @@ class GroundedQueryEngine(RetrieverQueryEngine):
             retriever: In place of ``index.as_retriever(...)``.
             response_synthesizer: In place of a new `CitingSynthesizer`.
             node_postprocessors: In place of the usual chain.
-            min_score: What the best score must reach; without it there is no gate.
+            min_score: What the best score must reach; without it or ``gate`` there is no gate.
+            gate: In place of the `ScoreGate` that ``min_score`` makes, such as one over `VectorSimilarity`.
             max_tokens: Most tokens of rendered sources; by default what fits into the model's window.
             top_n: Most sources.
             options: Options of `CitingSynthesizer`, and of the index's retriever, such as ``similarity_top_k`` and
@@ -124,7 +127,7 @@ class GroundedQueryEngine(RetrieverQueryEngine):
 
         Raises:
             TypeError: For an option that nothing knows.
-            ConfigurationError: For a combination that can not work (a ValueError).
+            ConfigurationError: For a combination that can not work, such as ``min_score`` and ``gate`` (a ValueError).
         """
         _warn_without_effect(options)
         chosen = {name: options.pop(name) for name in list(options) if name in _SYNTHESIZER_OPTIONS}
@@ -141,13 +144,16 @@ class GroundedQueryEngine(RetrieverQueryEngine):
         if node_postprocessors is None:
             node_postprocessors = default_postprocessors(
                 min_score=min_score,
+                gate=gate,
                 max_tokens=max_tokens,
                 top_n=top_n,
                 synthesizer=response_synthesizer,
                 keys=response_synthesizer.keys,
             )
-        elif (min_score, max_tokens, top_n) != (None, None, None):
-            raise ConfigurationError("min_score, max_tokens and top_n belong to the usual chain of node_postprocessors")
+        elif any(each is not None for each in (min_score, gate, max_tokens, top_n)):
+            raise ConfigurationError(
+                "gate, min_score, max_tokens and top_n belong to the usual chain of node_postprocessors"
+            )
         return cls(
             retriever=retriever,
             response_synthesizer=response_synthesizer,
