@@ -192,6 +192,20 @@ def test_names_read_as_their_value(name: Verdict | RefusalReason) -> None:
     assert name == name.value
 
 
+@given(refusals)
+def test_a_refusal_reads_as_its_reason_and_detail(refusal: Refusal) -> None:
+    """Printed and formatted it starts with the reason, ends with the detail, and has no colon without one."""
+    assert str(refusal) == f"{refusal}" == ": ".join(part for part in (refusal.reason.value, refusal.detail) if part)
+    assert str(refusal.model_copy(update={"detail": ""})) == refusal.reason.value
+    assert Refusal.model_validate_json(refusal.model_dump_json()) == refusal
+
+
+def test_a_refusal_in_a_log_line() -> None:
+    """The text is one that a developer can read."""
+    refusal = Refusal(reason=RefusalReason.low_score, detail="ScoreGate: low_score, 0.2 against a limit of 0.35")
+    assert f"refused: {refusal}" == "refused: low_score: ScoreGate: low_score, 0.2 against a limit of 0.35"
+
+
 def attempt(change: Callable[[], object]) -> str:
     """Return the name of the error that a change raises."""
     try:

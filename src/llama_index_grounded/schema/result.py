@@ -63,11 +63,19 @@ class Citation(_Named):
 
 
 class Refusal(Record):
-    """Why there is no answer."""
+    """Why there is no answer. ``str()`` is the reason and, where there is one, the detail.
+
+    Example:
+        >>> print(Refusal(reason=RefusalReason.no_evidence, detail="no source was left to answer from"))
+        no_evidence: no source was left to answer from
+    """
 
     reason: RefusalReason
     detail: str = ""
     """One sentence that is safe to show: no document text, no provider text."""
+
+    def __str__(self) -> str:
+        return f"{self.reason}: {self.detail}" if self.detail else str(self.reason)
 
 
 class GroundedResult(Record):
