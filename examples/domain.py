@@ -9,7 +9,7 @@ is validated in code under any of them.
 from __future__ import annotations
 
 from llama_index_grounded import CitingSynthesizer
-from llama_index_grounded.synthesis.prompts import system_prompt
+from llama_index_grounded.synthesis import system_prompt
 from llama_index_grounded.testing import ScriptedLLM, make_nodes
 
 LEGAL = system_prompt("legal")

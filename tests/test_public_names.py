@@ -13,8 +13,8 @@ NAMES = {
     "events": {"GroundedEndEvent", "SelectionEvent", "emit"},
     "evidence": {
         *("DEFAULT_KEYS", "STAMP", "FieldName", "Identity", "MetadataKeys", "Stamp"),
-        *("field", "field_for_llm", "identity", "identity_under", "included_text"),
-        *("mark_of", "stamp", "stamp_of", "strip", "with_stamp", "with_text"),
+        *("copied", "field", "field_for_llm", "fields", "fields_for_llm", "identity", "identity_under"),
+        *("included_text", "mark_of", "once", "stamp", "stamp_of", "strip", "with_stamp", "with_text"),
     },
     "rendering": {
         *("AnyRenderer", "JsonRenderer", "KeyValueRenderer", "MarkdownRenderer", "TableRenderer", "XmlRenderer"),
@@ -27,6 +27,17 @@ NAMES = {
     },
     "tokens": {"TokenCounter"},
     "history": {"ChatQuery", "from_memory", "history_of", "recent_turns", "relevant_turns"},
+    "selection": {
+        *("AccessGuard", "AttentionReorder", "CombinedGate", "ConflictFlagger", "EvidenceGate", "MetadataKeys"),
+        *("MetadataScore", "NearDuplicateFilter", "Outcome", "PassageMerger", "RecordScore", "ScopedDedup"),
+        *("ScoreGate", "Selection", "SourceOrder", "Stage", "SufficiencyGate", "TokenBudget", "VectorSimilarity"),
+        *("default_postprocessors", "origin_of"),
+    },
+    "synthesis": {
+        *("AnswerModel", "AsyncGroundedStreamingResponse", "CitingSynthesizer", "Claim", "ClaimedAnswer"),
+        *("GroundedAnswer", "GroundedQueryEngine", "GroundedResponse", "GroundedStreamingResponse", "Plan"),
+        "system_prompt",
+    },
     "checks": {
         *("AnswerCheck", "CheckContext", "OnFail", "ShownSource"),
         *("EvaluatorCheck", "GroundednessCheck", "NumberCheck", "OverlapCheck", "QuoteCheck"),
@@ -60,6 +71,14 @@ def test_the_names_of_a_module(module: str) -> None:
     found = importlib.import_module(f"llama_index_grounded.{module}")
     assert set(found.__all__) == NAMES[module]
     assert all(hasattr(found, name) for name in NAMES[module])
+
+
+@pytest.mark.parametrize("folder, home", [("selection", "passages.origin_of"), ("synthesis", "prompts.system_prompt")])
+def test_a_function_of_a_folder_is_that_of_its_file(folder: str, home: str) -> None:
+    """The shorter import gives the very function."""
+    file, name = home.split(".")
+    found = importlib.import_module(f"llama_index_grounded.{folder}")
+    assert getattr(found, name) is getattr(importlib.import_module(f"llama_index_grounded.{folder}.{file}"), name)
 
 
 @pytest.mark.parametrize("record", FIELDS)

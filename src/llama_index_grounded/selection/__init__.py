@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from llama_index_grounded.selection.gate import ScoreGate
     from llama_index_grounded.selection.near_duplicates import NearDuplicateFilter
     from llama_index_grounded.selection.order import AttentionReorder
-    from llama_index_grounded.selection.passages import PassageMerger
+    from llama_index_grounded.selection.passages import PassageMerger, origin_of
     from llama_index_grounded.selection.signals import MetadataScore, RecordScore, VectorSimilarity
     from llama_index_grounded.selection.source_order import SourceOrder
     from llama_index_grounded.selection.stage import Outcome, Selection, Stage
@@ -42,6 +42,7 @@ __all__ = [
     "TokenBudget",
     "VectorSimilarity",
     "default_postprocessors",
+    "origin_of",
 ]
 
 __getattr__, __dir__ = lazy(
@@ -56,7 +57,7 @@ __getattr__, __dir__ = lazy(
         "gate": "ScoreGate",
         "near_duplicates": "NearDuplicateFilter",
         "order": "AttentionReorder",
-        "passages": "PassageMerger",
+        "passages": "PassageMerger origin_of",
         "signals": "MetadataScore RecordScore VectorSimilarity",
         "source_order": "SourceOrder",
         "stage": "Outcome Selection Stage",
