@@ -15,6 +15,7 @@ from llama_index.core.schema import QueryBundle
 from llama_index_grounded import CitingSynthesizer, GroundedQueryEngine, GroundedResult, TokenBudget
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.history import ChatQuery, from_memory, history_of, recent_turns, relevant_turns
+from llama_index_grounded.rendering import AnyRenderer, JsonRenderer, XmlRenderer
 from llama_index_grounded.testing import ScriptedLLM, make_nodes
 from llama_index_grounded.tokens import TokenCounter
 from tests.streaming.kinds import OK
@@ -155,3 +156,14 @@ def test_an_impossible_room_is_refused(room: Any) -> None:
     """A room is a whole number of tokens."""
     with pytest.raises(ConfigurationError):
         recent_turns(TALK, max_tokens=room)
+
+
+_HARD = st.text(alphabet='<>&"\\[]S1/ab \n\u200b', max_size=60)
+
+
+@given(st.lists(_HARD, min_size=1, max_size=6), st.integers(0, 60), st.sampled_from([XmlRenderer(), JsonRenderer()]))
+def test_what_is_kept_stays_in_its_room_when_it_is_shown(texts: list[str], room: int, renderer: AnyRenderer) -> None:
+    """With the escapes under which turns stand in a prompt, they take no more than they may."""
+    kept = recent_turns(talk(*texts), max_tokens=room, counter=COUNTER, renderer=renderer)
+    synthesizer = CitingSynthesizer(ScriptedLLM([OK]), renderer=renderer, counter=COUNTER)
+    assert synthesizer.preview(ChatQuery("Why?", history=kept), NODES).shares["history"] <= room

@@ -15,6 +15,7 @@ from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from llama_index.core.schema import QueryBundle
 
 from llama_index_grounded.errors import ConfigurationError
+from llama_index_grounded.rendering import Renderer, XmlRenderer, clean
 from llama_index_grounded.tokens import TokenCounter
 
 if TYPE_CHECKING:
@@ -49,7 +50,11 @@ def history_of(query: QueryBundle) -> tuple[ChatMessage, ...]:
 
 
 def recent_turns(
-    messages: Sequence[ChatMessage], *, max_tokens: int, counter: TokenCounter | None = None
+    messages: Sequence[ChatMessage],
+    *,
+    max_tokens: int,
+    counter: TokenCounter | None = None,
+    renderer: Renderer | None = None,
 ) -> list[ChatMessage]:
     """Keep the latest turns, whole, up to the first that does not fit: a user's message and what follows it.
 
@@ -57,13 +62,20 @@ def recent_turns(
         messages: Oldest first. Messages of tools are left out.
         max_tokens: Most tokens of all that is kept.
         counter: The synthesizer's, so that the same is counted; by default LlamaIndex's tokenizer setting.
+        renderer: The synthesizer's: turns are counted with the escapes under which they will stand in the prompt; by
+            default `XmlRenderer`.
     """
     newest_first: _Order = lambda turns: range(len(turns) - 1, -1, -1)  # noqa: E731 - its type stands beside it
-    return _packed(_turns(messages), max_tokens, counter, newest_first, gaps=False)
+    return _packed(_turns(messages), max_tokens, _size(counter, renderer), newest_first, gaps=False)
 
 
 def relevant_turns(
-    messages: Sequence[ChatMessage], question: str, *, max_tokens: int, counter: TokenCounter | None = None
+    messages: Sequence[ChatMessage],
+    question: str,
+    *,
+    max_tokens: int,
+    counter: TokenCounter | None = None,
+    renderer: Renderer | None = None,
 ) -> list[ChatMessage]:
     """Keep the last turn and the earlier turns that share words with the question, as many as fit, in their order.
 
@@ -72,6 +84,7 @@ def relevant_turns(
         question: What is asked now.
         max_tokens: Most tokens of all that is kept.
         counter: See `recent_turns`.
+        renderer: See `recent_turns`.
 
     Example:
         >>> talk = [
@@ -93,14 +106,20 @@ def relevant_turns(
         earlier = sorted((place for place in range(last) if shared[place]), key=lambda at: (-shared[at], -at))
         return [*range(last, len(turns)), *earlier]
 
-    return _packed(_turns(messages), max_tokens, counter, by_relevance, gaps=True)
+    return _packed(_turns(messages), max_tokens, _size(counter, renderer), by_relevance, gaps=True)
 
 
 def from_memory(
-    memory: BaseMemory, question: str, *, max_tokens: int, counter: TokenCounter | None = None
+    memory: BaseMemory,
+    question: str,
+    *,
+    max_tokens: int,
+    counter: TokenCounter | None = None,
+    renderer: Renderer | None = None,
 ) -> list[ChatMessage]:
     """Take what a memory of LlamaIndex remembers (a buffer, a summary), and of that the latest turns that fit."""
-    return recent_turns(memory.get(input=question), max_tokens=max_tokens, counter=counter)
+    remembered = memory.get(input=question)
+    return recent_turns(remembered, max_tokens=max_tokens, counter=counter, renderer=renderer)
 
 
 def _turns(messages: Sequence[ChatMessage]) -> list[list[ChatMessage]]:
@@ -114,24 +133,35 @@ def _turns(messages: Sequence[ChatMessage]) -> list[list[ChatMessage]]:
     return turns
 
 
+@dataclass(frozen=True, slots=True)
+class _Size:
+    """Counts turns as they will stand in a prompt."""
+
+    counter: TokenCounter
+    renderer: Renderer
+
+    def tokens(self, turn: Iterable[ChatMessage]) -> int:
+        return sum(self.counter.tokens(self.renderer.escape(clean(_text(message)))) for message in turn)
+
+
+def _size(counter: TokenCounter | None, renderer: Renderer | None) -> _Size:
+    return _Size(
+        TokenCounter.default() if counter is None else counter, XmlRenderer() if renderer is None else renderer
+    )
+
+
 def _packed(
-    turns: Sequence[Sequence[ChatMessage]],
-    max_tokens: int,
-    counter: TokenCounter | None,
-    order: _Order,
-    *,
-    gaps: bool,
+    turns: Sequence[Sequence[ChatMessage]], max_tokens: int, size: _Size, order: _Order, *, gaps: bool
 ) -> list[ChatMessage]:
     if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 0:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ConfigurationError(f"max_tokens must be a whole number of at least 0, not {max_tokens!r}")
-    counting = TokenCounter.default() if counter is None else counter
     kept: list[int] = []
     used = 0
     for place in order(turns):
-        size = sum(counting.tokens(_text(message)) for message in turns[place])
-        if counting.estimate(used + size) <= max_tokens:
+        more = size.tokens(turns[place])
+        if size.counter.estimate(used + more) <= max_tokens:
             kept.append(place)
-            used += size
+            used += more
         elif not gaps:
             break
     return [message for place in sorted(kept) for message in turns[place]]

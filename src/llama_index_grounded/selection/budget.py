@@ -139,7 +139,13 @@ class TokenBudget(Stage):
             for admission in pack.admitted
             if admission.scored is not admission.came
         ]
-        return Outcome(_in_order(nodes, pack), self._report(nodes, pack), removals, packer.sizes)
+        return Outcome(
+            _in_order(nodes, pack),
+            self._report(nodes, pack),
+            removals,
+            packer.sizes,
+            renderer=packer.renderer,
+        )
 
     def _refused(self, nodes: Evidence, full: Allowance) -> list[Decision]:
         needed = full.limit - full.left(1)

@@ -14,6 +14,7 @@ from llama_index_grounded.schema import Usage
 from llama_index_grounded.selection.remover import is_remover
 
 if TYPE_CHECKING:
+    from llama_index_grounded.rendering import Renderer
     from llama_index_grounded.schema import Decision
     from llama_index_grounded.selection.stage import Outcome, Stage
 
@@ -133,6 +134,8 @@ class Trail:
     top_score: float | None = None
     """The best signal that a gate has seen."""
     notes: Notes = field(default_factory=Notes)
+    renderer: Renderer | None = None
+    """How the nodes will be shown, once a stage has counted them so."""
 
     def sealed(self) -> Trail:
         """Forget whole nodes that a remover dropped or that were joined: somebody has judged the rest without them."""
@@ -144,7 +147,7 @@ class Trail:
 
     def after(self, stage: Stage, outcome: Outcome, handed: tuple[Place, ...], decisions: Iterable[Decision]) -> Trail:
         """Go on with what a stage made of the nodes that this trail handed to it, and where each of them stands."""
-        removes: bool = is_remover(stage)
+        removes = bool(is_remover(stage))
         trail = self if removes or stage.kind == "reorder" else self.sealed()
         removals = (*trail.removals, *outcome.removals)
         return replace(
@@ -160,6 +163,7 @@ class Trail:
             sizes={**trail.sizes, **outcome.sizes} if outcome.sizes else trail.sizes,
             top_score=trail.top_score if outcome.top_score is None else outcome.top_score,
             notes=trail.notes if outcome.notes is None else trail.notes + outcome.notes,
+            renderer=trail.renderer if outcome.renderer is None else outcome.renderer,
         )
 
     def _seen_after(self, nodes: Sequence[NodeWithScore], *, removes: bool, packs: bool) -> Mapping[int, NodeWithScore]:

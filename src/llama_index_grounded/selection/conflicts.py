@@ -12,13 +12,13 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from pydantic import BaseModel, ConfigDict, Field
 
 from llama_index_grounded.errors import ConfigurationError
-from llama_index_grounded.evidence import identity, included_text
+from llama_index_grounded.evidence import identity
 from llama_index_grounded.llm.ask import ask, too_long
 from llama_index_grounded.rendering import clean, escape
 from llama_index_grounded.schema import Decision
 from llama_index_grounded.selection.carrier import Evidence, Finding, Notes, slot_of
 from llama_index_grounded.selection.disagreement import Disagreement, disagreements
-from llama_index_grounded.selection.judging import Seconds, judge_of, judge_prompt, sources_for
+from llama_index_grounded.selection.judging import Seconds, judge_of, judge_prompt, judged_text, sources_for
 from llama_index_grounded.selection.models import Judge
 from llama_index_grounded.selection.stage import Kind, Outcome, Stage
 from llama_index_grounded.tokens import TokenCounter
@@ -94,7 +94,7 @@ class ConflictFlagger(Stage):
         if query is None:
             raise ConfigurationError("ConflictFlagger needs the query: pass query_bundle")
         found = disagreements(
-            [included_text(scored.node) for scored in nodes],
+            [judged_text(scored, nodes.trail.renderer) for scored in nodes],
             [identity(scored.node)[:3] for scored in nodes],
             query.query_str,
         )
@@ -143,9 +143,9 @@ class ConflictFlagger(Stage):
         return self.decision(one, "kept", reason, value=round(pair.score, 3), twin=other.node.node_id)
 
 
-def _messages(nodes: Sequence[NodeWithScore], pairs: Sequence[Disagreement], question: str) -> Any:
+def _messages(nodes: Evidence, pairs: Sequence[Disagreement], question: str) -> Any:
     named = sorted({place for pair in pairs for place in (pair.first, pair.second)})
-    sources = sources_for((f"S{place + 1}", nodes[place]) for place in named)
+    sources = sources_for([(f"S{place + 1}", nodes[place]) for place in named], nodes.trail.renderer)
     asked = "".join(
         f"Pair {number}: S{pair.first + 1} and S{pair.second + 1}\n" for number, pair in enumerate(pairs, start=1)
     )

@@ -11,11 +11,12 @@ from llama_index.core.llms import LLM
 from llama_index.core.schema import NodeWithScore
 from pydantic import Field
 
-from llama_index_grounded.evidence import FieldName, field_for_llm, included_text
-from llama_index_grounded.rendering import clean, escape
+from llama_index_grounded.evidence import FieldName, fields_for_llm, included_text
+from llama_index_grounded.rendering import Renderer, clean, escape
 from llama_index_grounded.rendering.escaping import escape_attribute
+from llama_index_grounded.rendering.renderer import shown_text
 
-__all__ = ["Seconds", "judge_block", "judge_of", "judge_prompt", "sources_for"]
+__all__ = ["Seconds", "judge_block", "judge_of", "judge_prompt", "judged_text", "sources_for"]
 
 _FIELDS: tuple[FieldName, ...] = ("title", "section", "heading", "page", "updated")
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -27,14 +28,20 @@ def judge_of(llm: Any) -> LLM:
     return chosen
 
 
-def sources_for(named: Iterable[tuple[str, NodeWithScore]]) -> str:
-    """Show nodes to a judge, with what dates and names them; no text can leave its block."""
-    return "".join(_block(name, scored) for name, scored in named)
+def sources_for(named: Iterable[tuple[str, NodeWithScore]], renderer: Renderer | None) -> str:
+    """Show nodes to a judge, with the text that the answering model will see and with what dates and names them.
+
+    No text can leave its block.
+    """
+    return "".join(
+        judge_block(name, judged_text(scored, renderer), dict(fields_for_llm(scored.node, _FIELDS)))
+        for name, scored in named
+    )
 
 
-def _block(name: str, scored: NodeWithScore) -> str:
-    fields = {field: field_for_llm(scored.node, field) for field in _FIELDS}
-    return judge_block(name, included_text(scored.node), {name: value for name, value in fields.items() if value})
+def judged_text(scored: NodeWithScore, renderer: Renderer | None) -> str:
+    """Return the text of a node as it will be shown; before a budget nobody knows how, and it is the node's own."""
+    return included_text(scored.node) if renderer is None else shown_text(renderer, scored.node)
 
 
 def judge_block(name: str, text: str, fields: Mapping[str, str]) -> str:

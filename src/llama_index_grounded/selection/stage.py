@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
@@ -22,6 +22,9 @@ from llama_index_grounded.schema import Action, Decision
 from llama_index_grounded.selection.carrier import Evidence, Notes, Passage, Place, Removal
 from llama_index_grounded.selection.mirror import Mirror, carried_origin
 from llama_index_grounded.selection.trail import receive
+
+if TYPE_CHECKING:
+    from llama_index_grounded.rendering import Renderer
 
 __all__ = ["Kind", "Outcome", "Selection", "Stage", "refuse_to_write"]
 
@@ -53,6 +56,8 @@ class Outcome:
     """What a stage that asked a model leaves beside the nodes."""
     passages: Sequence[Passage] = ()
     """What was joined; a budget may take it apart."""
+    renderer: Renderer | None = None
+    """How the nodes will be shown, from a stage that counted them so."""
 
 
 def refuse_to_write(part: object, name: str) -> None:

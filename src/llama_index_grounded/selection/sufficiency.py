@@ -11,6 +11,7 @@ from llama_index.core.schema import QueryBundle
 from pydantic import BaseModel, ConfigDict, Field
 
 from llama_index_grounded.errors import ConfigurationError
+from llama_index_grounded.history import history_of
 from llama_index_grounded.llm.ask import Asked, ask, too_long
 from llama_index_grounded.rendering import clean, escape
 from llama_index_grounded.selection.carrier import Evidence, Notes
@@ -66,9 +67,9 @@ class SufficiencyGate(Stage):
         if not nodes:
             return Outcome(nodes)
         judge = judge_of(self.llm)
-        question = f"The question: {escape(clean(query.query_str))}\n\nIs this enough to answer it?"
-        sources = sources_for((f"S{place}", scored) for place, scored in enumerate(nodes, start=1))
-        messages = judge_prompt(_SYSTEM, f"{sources}\n{question}")
+        named = [(f"S{place}", scored) for place, scored in enumerate(nodes, start=1)]
+        sources = sources_for(named, nodes.trail.renderer)
+        messages = judge_prompt(_SYSTEM, f"{sources}\n{_asked(query)}\n\nIs this enough to answer it?")
         if why := too_long(judge, messages, _MOST_OUTPUT):
             return Outcome(nodes, notes=_passed(why))
         asked = ask(judge, messages, Sufficiency, seconds=self.timeout, num_output=_MOST_OUTPUT)
@@ -78,6 +79,13 @@ class SufficiencyGate(Stage):
         if asked.value.sufficient:
             return Outcome(nodes, notes=notes)
         return Outcome([], [self.decision(scored, "refused", "insufficient_evidence") for scored in nodes], notes=notes)
+
+
+def _asked(query: QueryBundle) -> str:
+    """Write the question, below what was said before it: "and for e-books?" asks nothing by itself."""
+    turns = [f"{message.role.value}: {escape(clean(message.content or ''))}" for message in history_of(query)]
+    before = "\n".join(["Said before:", *turns, "", ""]) if turns else ""
+    return f"{before}The question: {escape(clean(query.query_str))}"
 
 
 def _passed(why: str, asked: Asked[Sufficiency] | None = None) -> Notes:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from llama_index_grounded.evidence import FieldName, field_for_llm, included_text
 from llama_index_grounded.rendering import clean
 from llama_index_grounded.schema import Citation, Refusal, RefusalReason, SourceRef
+from llama_index_grounded.selection.passages import origin_of
 from llama_index_grounded.synthesis.answer import AnswerModel, ClaimedAnswer, GroundedAnswer
 from llama_index_grounded.synthesis.checking import CheckContext, OnFail, ShownSource
 
@@ -95,20 +96,29 @@ def rule(policies: Sequence[OnFail], results: Sequence[CheckResult]) -> Ruling:
     return Ruling(refusal=refusal, ask_again=again, complaint=complaint)
 
 
-def cite(keys: Iterable[str], sources: Sequence[SourceRef], results: Sequence[CheckResult]) -> tuple[Citation, ...]:
+def cite(keys: Iterable[str], plan: Plan, results: Sequence[CheckResult]) -> tuple[Citation, ...]:
     """Cite sources in the order of their keys, each passage that a check found in one as a citation of its own.
 
-    A passage that stands in a source which the answer does not name is cited from there, behind the others.
+    A passage that stands in a source which the answer does not name is cited from there, behind the others. Of a
+    source that was joined from several chunks, the one is cited in which the passage begins.
     """
-    by_key = {source.key: source for source in sources}
+    by_key = {source.key: source for source in plan.sources}
+    shown = {source.key: scored.node for source, scored in zip(plan.sources, plan.nodes, strict=True)}
     passages: dict[str, dict[tuple[int, int], Citation]] = {key: {} for key in keys}
     for quote in (quote for result in results for quote in result.quotes):
         if quote.key in by_key and quote.start is not None and quote.end is not None:
-            whole = Citation.of(by_key[quote.key])
-            found = whole.model_copy(update={"quote": quote.text, "start": quote.start, "end": quote.end})
-            passages.setdefault(quote.key, {})[quote.start, quote.end] = found
+            found = {"quote": quote.text, "start": quote.start, "end": quote.end}
+            found |= _chunk_at(shown[quote.key], quote.start)
+            citation = Citation.of(by_key[quote.key]).model_copy(update=found)
+            passages.setdefault(quote.key, {})[quote.start, quote.end] = citation
     return tuple(
         citation
         for key, found in passages.items()
         for citation in (sorted(found.values(), key=lambda each: each.start or 0) or [Citation.of(by_key[key])])
     )
+
+
+def _chunk_at(node: BaseNode, start: int) -> dict[str, object]:
+    """Name the chunk that a character of a passage came from, where that is known."""
+    origin = origin_of(node, start)
+    return {} if origin is None else {"node_id": origin.node_id, "chunk_id": origin.chunk_id}

@@ -105,7 +105,7 @@ def build_result(
     judgement = None if outcome is None else outcome.assessment.judgement
     cited = () if refusal or judgement is None else judgement.cited
     checks = outcome.checks if outcome else ()
-    citations = () if refusal else cite(cited, plan.sources, checks)
+    citations = () if refusal else cite(cited, plan, checks)
     named = {citation.key for citation in citations}
     sources = tuple(source.model_copy(update={"cited": source.key in named}) for source in plan.sources)
     said_no = refusal is not None and refusal.reason is RefusalReason.not_in_sources
