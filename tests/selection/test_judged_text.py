@@ -9,6 +9,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index_grounded import CitingSynthesizer, TokenBudget
 from llama_index_grounded.history import ChatQuery
 from llama_index_grounded.rendering import AnyRenderer, KeyValueRenderer, TableRenderer, XmlRenderer
+from llama_index_grounded.rendering.renderer import shown_text
 from llama_index_grounded.selection import AttentionReorder, ConflictFlagger, SufficiencyGate
 from llama_index_grounded.testing import ScriptedLLM, make_nodes
 
@@ -38,7 +39,7 @@ def test_a_judge_of_sufficiency_sees_the_rendered_text(renderer: AnyRenderer) ->
     for nodes in (packed, AttentionReorder(placement="end").postprocess_nodes(packed, query)):
         SufficiencyGate(llm=judge).postprocess_nodes(nodes, query)
         for scored in packed:
-            assert renderer.included(scored.node) in judge.prompts[-1]
+            assert shown_text(renderer, scored.node) in judge.prompts[-1]
 
 
 def test_a_judge_sees_the_nodes_own_text_where_nothing_else_is_known() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from llama_index_grounded.evidence import FieldName, field_for_llm, included_text
 from llama_index_grounded.rendering import clean
-from llama_index_grounded.schema import Citation, Refusal, RefusalReason, SourceRef
+from llama_index_grounded.schema import Citation, Refusal, RefusalReason
 from llama_index_grounded.selection.passages import origin_of
 from llama_index_grounded.synthesis.answer import AnswerModel, ClaimedAnswer, GroundedAnswer
 from llama_index_grounded.synthesis.checking import CheckContext, OnFail, ShownSource
@@ -107,7 +107,7 @@ def cite(keys: Iterable[str], plan: Plan, results: Sequence[CheckResult]) -> tup
     passages: dict[str, dict[tuple[int, int], Citation]] = {key: {} for key in keys}
     for quote in (quote for result in results for quote in result.quotes):
         if quote.key in by_key and quote.start is not None and quote.end is not None:
-            found = {"quote": quote.text, "start": quote.start, "end": quote.end}
+            found: dict[str, object] = {"quote": quote.text, "start": quote.start, "end": quote.end}
             found |= _chunk_at(shown[quote.key], quote.start)
             citation = Citation.of(by_key[quote.key]).model_copy(update=found)
             passages.setdefault(quote.key, {})[quote.start, quote.end] = citation
