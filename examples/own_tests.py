@@ -10,13 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
-from llama_index_grounded import GroundedQueryEngine, ScoreGate
+from llama_index_grounded import GroundedQueryEngine, GroundedResult, ScoreGate
 from llama_index_grounded.selection import Outcome, Stage
-from llama_index_grounded.synthesis import GroundedResponse
-from llama_index_grounded.testing import ScriptedLLM, check_postprocessor, make_nodes
+from llama_index_grounded.testing import FixedRetriever, ScriptedLLM, check_postprocessor, make_nodes
 
 TEXTS = ["Books can be returned within 21 days.", "Books can be returned within 99 days."]
 NODES = make_nodes(TEXTS, ids=["new", "old"], metadata=[{"status": "approved"}, {"status": "draft"}])
@@ -33,20 +31,11 @@ class Approved(Stage):
         return Outcome(kept, [self.decision(scored, "dropped", "not_approved") for scored in drafts])
 
 
-class Found(BaseRetriever):
-    """A retriever that always finds the same nodes; it stands in for your index."""
-
-    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return NODES
-
-
-def ask(llm: ScriptedLLM, min_score: float = 0.5) -> GroundedResponse:
-    """Ask your engine, with a script in place of the model."""
+def ask(llm: ScriptedLLM, min_score: float = 0.5) -> GroundedResult:
+    """Ask your engine, with a script in place of the model and fixed nodes in place of your index."""
     stages = [ScoreGate(min_score=min_score), Approved()]
-    engine = GroundedQueryEngine.from_args(retriever=Found(), llm=llm, node_postprocessors=stages)
-    response = engine.query("How long can I return a book?")
-    assert isinstance(response, GroundedResponse)
-    return response
+    engine = GroundedQueryEngine.from_args(retriever=FixedRetriever(NODES), llm=llm, node_postprocessors=stages)
+    return engine.query("How long can I return a book?").grounded
 
 
 def test_an_answer_cites_the_node_that_was_shown() -> None:
@@ -58,14 +47,14 @@ def test_an_answer_cites_the_node_that_was_shown() -> None:
 
 def test_an_unknown_id_is_no_citation() -> None:
     """Only one source was shown, so S2 names none: an answer that cites nothing else is refused."""
-    audit = ask(ScriptedLLM([{**ANSWER, "sources": ["S2"]}])).grounded.audit()
+    audit = ask(ScriptedLLM([{**ANSWER, "sources": ["S2"]}])).audit()
     assert (audit["refusal"], audit["invalid_source_ids"]) == ("no_valid_citation", ["S2"])
 
 
 def test_below_the_threshold_no_model_is_asked() -> None:
     """The best node has a score of 0.9."""
     llm = ScriptedLLM([ANSWER])
-    assert ask(llm, min_score=0.95).grounded.audit()["refusal"] == "low_score"
+    assert ask(llm, min_score=0.95).audit()["refusal"] == "low_score"
     assert llm.prompts == []
 
 

@@ -38,6 +38,7 @@ NAMES = {
         *("GroundedAnswer", "GroundedQueryEngine", "GroundedResponse", "GroundedStreamingResponse", "Plan"),
         "system_prompt",
     },
+    "testing": {"FixedRetriever", "LawError", "ScriptedLLM", "check_postprocessor", "make_nodes"},
     "checks": {
         *("AnswerCheck", "CheckContext", "OnFail", "ShownSource"),
         *("EvaluatorCheck", "GroundednessCheck", "NumberCheck", "OverlapCheck", "QuoteCheck"),
