@@ -28,8 +28,18 @@ NAMES = {
     "tokens": {"TokenCounter"},
     "history": {"ChatQuery", "from_memory", "history_of", "recent_turns", "relevant_turns"},
     "selection": {
-        *("AccessGuard", "AttentionReorder", "CombinedGate", "ConflictFlagger", "EvidenceGate", "MetadataKeys"),
-        *("MetadataScore", "NearDuplicateFilter", "Outcome", "PassageMerger", "RecordScore", "ScopedDedup"),
+        *("AccessGuard", "AttentionReorder", "CombinedGate", "ConflictFlagger", "Evidence", "EvidenceGate"),
+        *(
+            "Kind",
+            "MetadataKeys",
+            "MetadataScore",
+            "NearDuplicateFilter",
+            "Notes",
+            "Outcome",
+            "PassageMerger",
+            "RecordScore",
+            "ScopedDedup",
+        ),
         *("ScoreGate", "Selection", "SourceOrder", "Stage", "SufficiencyGate", "TokenBudget", "VectorSimilarity"),
         *("default_postprocessors", "origin_of"),
     },
@@ -56,7 +66,7 @@ FIELDS = {
     "Refusal": "reason detail",
     "CheckResult": "name status detail spans quotes claims score llm_calls usage",
     "AnswerClaim": "text start end keys quote",
-    "QuoteMatch": "quote keys key start end text moved",
+    "QuoteMatch": "quote keys key start end text moved claim",
     "ClaimVerdict": "start end label reason keys",
     "GroundedResult": (
         "answerable verdict answer citations claims sources invalid_source_ids refusal checks decisions conflicts"

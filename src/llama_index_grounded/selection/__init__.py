@@ -8,6 +8,7 @@ from llama_index_grounded.evidence import MetadataKeys
 if TYPE_CHECKING:
     from llama_index_grounded.selection.access import AccessGuard
     from llama_index_grounded.selection.budget import TokenBudget
+    from llama_index_grounded.selection.carrier import Evidence, Notes
     from llama_index_grounded.selection.chain import default_postprocessors
     from llama_index_grounded.selection.combined import CombinedGate, EvidenceGate
     from llama_index_grounded.selection.conflicts import ConflictFlagger
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from llama_index_grounded.selection.passages import PassageMerger, origin_of
     from llama_index_grounded.selection.signals import MetadataScore, RecordScore, VectorSimilarity
     from llama_index_grounded.selection.source_order import SourceOrder
-    from llama_index_grounded.selection.stage import Outcome, Selection, Stage
+    from llama_index_grounded.selection.stage import Kind, Outcome, Selection, Stage
     from llama_index_grounded.selection.sufficiency import SufficiencyGate
 
 __all__ = [
@@ -26,10 +27,13 @@ __all__ = [
     "AttentionReorder",
     "CombinedGate",
     "ConflictFlagger",
+    "Evidence",
     "EvidenceGate",
+    "Kind",
     "MetadataKeys",
     "MetadataScore",
     "NearDuplicateFilter",
+    "Notes",
     "Outcome",
     "PassageMerger",
     "RecordScore",
@@ -50,6 +54,7 @@ __getattr__, __dir__ = lazy(
     {
         "access": "AccessGuard",
         "budget": "TokenBudget",
+        "carrier": "Evidence Notes",
         "chain": "default_postprocessors",
         "combined": "CombinedGate EvidenceGate",
         "conflicts": "ConflictFlagger",
@@ -60,7 +65,7 @@ __getattr__, __dir__ = lazy(
         "passages": "PassageMerger origin_of",
         "signals": "MetadataScore RecordScore VectorSimilarity",
         "source_order": "SourceOrder",
-        "stage": "Outcome Selection Stage",
+        "stage": "Kind Outcome Selection Stage",
         "sufficiency": "SufficiencyGate",
     },
 )
