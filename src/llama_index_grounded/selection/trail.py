@@ -23,7 +23,7 @@ from llama_index_grounded.evidence import (
 )
 from llama_index_grounded.schema import Decision
 from llama_index_grounded.selection.carrier import Evidence, Trail, places, rank_of
-from llama_index_grounded.selection.mirror import Entry, Mirror, calling_span
+from llama_index_grounded.selection.mirror import Entry, Mirror, calling_events, calling_span
 
 if TYPE_CHECKING:
     from llama_index.core.schema import NodeWithScore, QueryBundle
@@ -84,17 +84,33 @@ def _find(nodes: Sequence[NodeWithScore], bundle: QueryBundle | None, stage: Sta
 
 
 def _is_same_query(entry: Entry, nodes: Sequence[NodeWithScore], stage: Stage | None) -> bool:
-    """Tell a query of which somebody dropped or rebuilt every node from the next one over a reused bundle.
+    """Tell a query of which somebody dropped or rebuilt every node from another one over a reused bundle.
 
     Inside of an engine its span tells. By hand, new nodes begin a new query, and so does an empty list that comes to a
-    stage for the second time.
+    stage for the second time. When in doubt it is another query.
     """
-    if stage is None:  # the synthesizer, which always runs in a span of its own
-        return not nodes or entry.span is not None
-    span = calling_span()
+    if stage is None:
+        return _is_answered_here(entry, nodes)
+    span, repeated = calling_span(), any(stage is earlier for earlier in entry.trail.stages)
     if span is not None or entry.span is not None:
-        return span == entry.span
-    return not nodes and not any(stage is earlier for earlier in entry.trail.stages)
+        # A function of the application may run several queries in one span; an engine's own event is one query.
+        return span == entry.span and (not repeated or len(entry.events) > 1)
+    return not nodes and not repeated
+
+
+def _is_answered_here(entry: Entry, nodes: Sequence[NodeWithScore]) -> bool:
+    """Tell whether the synthesizer is called by who called the stages.
+
+    It runs in a span of its own, and in an event of its own inside of the engine's. Some engines put one around the
+    stages, too. Outside of an engine's event a synthesizer can not see its caller, and new nodes begin a new query.
+    """
+    now, then = calling_events(), entry.events
+    if now == then:
+        return calling_span() == entry.span and (not nodes or entry.span is not None)
+    common = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(now, then, strict=False)))
+    if common > 1:
+        return len(now) <= common + 1 and len(then) <= common + 1
+    return not nodes and now[:-1] == then
 
 
 def _begin(nodes: Sequence[NodeWithScore], keys: MetadataKeys) -> Evidence:
