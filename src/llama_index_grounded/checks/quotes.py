@@ -214,9 +214,9 @@ class QuoteCheck:
         if not context.claims:
             return CheckResult(name=self.name, status="skipped", detail="the answer does not come in claims")
         shelf = _Shelf(context)
-        quoted = [claim for claim in context.claims if claim.quote.strip()]
-        matches = [shelf.look_up(claim) for claim in quoted]
-        wrong = [claim for claim, match in zip(quoted, matches, strict=True) if match.key is None]
+        quoted = [(place, claim) for place, claim in enumerate(context.claims) if claim.quote.strip()]
+        matches = [shelf.look_up(claim, place) for place, claim in quoted]
+        wrong = [claim for (_, claim), match in zip(quoted, matches, strict=True) if match.key is None]
         bare = [claim for claim in context.claims if not claim.quote.strip()] if self.require else []
         if not quoted and not bare:
             return CheckResult(name=self.name, status="skipped", detail="no claim has a quote")
@@ -237,25 +237,32 @@ class _Shelf:
         self._context = context
         self._folded: dict[str, _Source] = {}
 
-    def look_up(self, claim: AnswerClaim) -> QuoteMatch:
+    def look_up(self, claim: AnswerClaim, place: int) -> QuoteMatch:
         """Find the quote of a claim, nearest source first."""
         if len(claim.quote) <= MAX_QUOTE:
             written = [fold(text) for text in _wordings(claim.quote, self._context.unescape)]
             # A dict keeps the order and drops what comes twice.
             for key in dict.fromkeys([*claim.keys, *self._context.cited, *self._context.sources]):
                 if key in self._context.sources and (found := _find(written, self._source(key))):
-                    return self._match(claim, key, *found)
-        return QuoteMatch(quote=claim.quote, keys=claim.keys)
+                    return self._match(claim, place, key, *found)
+        return QuoteMatch(quote=claim.quote, keys=claim.keys, claim=place)
 
     def _source(self, key: str) -> _Source:
         if key not in self._folded:
             self._folded[key] = _Source(self._context.sources[key].text)
         return self._folded[key]
 
-    def _match(self, claim: AnswerClaim, key: str, start: int, end: int) -> QuoteMatch:
-        text = self._context.sources[key].text[start:end]
-        moved = key not in claim.keys
-        return QuoteMatch(quote=claim.quote, keys=claim.keys, key=key, start=start, end=end, text=text, moved=moved)
+    def _match(self, claim: AnswerClaim, place: int, key: str, start: int, end: int) -> QuoteMatch:
+        return QuoteMatch(
+            quote=claim.quote,
+            keys=claim.keys,
+            key=key,
+            start=start,
+            end=end,
+            text=self._context.sources[key].text[start:end],
+            moved=key not in claim.keys,
+            claim=place,
+        )
 
 
 def _wordings(quote: str, unescape: Callable[[str], str]) -> Iterator[str]:

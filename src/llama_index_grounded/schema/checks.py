@@ -50,6 +50,8 @@ class QuoteMatch(Record):
     """The passage as it stands in the source."""
     moved: bool = False
     """True where the passage stands in another source than the model said."""
+    claim: int | None = None
+    """Place of its claim among the claims of the answer that was checked, from 0; None for one of the whole answer."""
 
 
 class ClaimVerdict(Record):
