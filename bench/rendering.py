@@ -3,10 +3,11 @@
     python bench/rendering.py
 
 Three samples: prose, code, and a card of five attributes. All counts are tokens of one source; what the words of text,
-title, section, names and values take when counted alone is taken off.
+title, section, date, names and values take when counted alone is taken off.
 
 * **frame**: a source with nothing but its text.
 * **title, section**: what is added by showing both.
+* **date**: what is added by showing a date, which itself takes 6 tokens.
 * **20 lines of code**: the frame of a source that is code, with quotes, tags, brackets and line ends in it.
 * **5 attributes**: the frame of a source whose metadata is the evidence; formats for text show no such source.
 * **same to S999**: whether a block has one size under every key from S1 to S999.
@@ -29,7 +30,7 @@ from llama_index_grounded.rendering import (
 from llama_index_grounded.tokens import TokenCounter
 
 RENDERERS: list[Renderer] = [XmlRenderer(), MarkdownRenderer(), JsonRenderer(), TableRenderer(), KeyValueRenderer()]
-TITLE, SECTION = "Returns and exchanges", "Return window"
+TITLE, SECTION, DATE = "Returns and exchanges", "Return window", "2026-03-01"
 PROSE = "Books can be returned within 21 days of delivery. E-books and audio books can not be returned once opened."
 _TWO_LINES = '    if items[%d] < limit and name != "item":\n        print(f"<li>{name}</li>")'
 CODE = "\n".join(_TWO_LINES % place for place in range(10))
@@ -46,6 +47,7 @@ def overheads(renderer: Renderer, counter: TokenCounter) -> list[str]:
     words = counter.tokens(TITLE) + counter.tokens(SECTION)
     frame = size(PROSE) - counter.tokens(PROSE)
     described = size(PROSE, title=TITLE, section=SECTION) - size(PROSE) - words
+    dated = size(PROSE, last_updated=DATE) - size(PROSE) - counter.tokens(DATE)
     code = size(CODE) - counter.tokens(CODE)
     content = sum(counter.tokens(name) + counter.tokens(str(value)) for name, value in CARD.items())
     shows_metadata = isinstance(renderer, (TableRenderer, KeyValueRenderer))
@@ -53,7 +55,8 @@ def overheads(renderer: Renderer, counter: TokenCounter) -> list[str]:
     node = TextNode(text=PROSE)
     sizes = {counter.tokens(renderer.block(node, f"S{place}")) for place in range(1, KEYS + 1)}
     same = "yes" if len(sizes) == 1 else "no"
-    return [type(renderer).__name__, str(frame), str(described), str(frame + described), str(code), card, same]
+    counts = (frame, described, dated, frame + described + dated, code)
+    return [type(renderer).__name__, *map(str, counts), card, same]
 
 
 def main() -> None:
@@ -61,7 +64,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--encoding", default="o200k_base", help="a tiktoken encoding (default: %(default)s)")
     counter = TokenCounter(encoding=parser.parse_args().encoding)
-    head = ["renderer", "frame", "title, section", "both", "20 lines of code", "5 attributes", "same to S999"]
+    head = ["renderer", "frame", "title, section", "date", "all", "20 lines of code", "5 attributes", "same to S999"]
     print(f"| {' | '.join(head)} |\n|{'---|' * len(head)}")
     for renderer in RENDERERS:
         print(f"| {' | '.join(overheads(renderer, counter))} |")
