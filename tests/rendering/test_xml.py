@@ -240,7 +240,7 @@ def test_a_document_of_ten_megabytes() -> None:
 def test_the_envelope_costs_at_most_fifteen_tokens(
     encoding: str, title: str, section: str, text: str, date: str
 ) -> None:
-    """Beyond its text, the title and section that it shows and the date itself, a block costs at most fifteen tokens."""
+    """Beyond its text, title, section and date themselves, a block costs at most fifteen tokens."""
     counter = TokenCounter(encoding=encoding)
     [source] = make_nodes([text], metadata={"title": title, "section": section, "last_updated": date})
     shown = f' title="{title}" section="{section}"'
