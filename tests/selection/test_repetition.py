@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from llama_index.core.schema import NodeWithScore, TextNode
+from llama_index.core.node_parser import SentenceSplitter
+from llama_index.core.schema import Document, NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 
 from llama_index_grounded.selection import ScopedDedup
 from llama_index_grounded.testing import make_nodes
@@ -64,3 +67,61 @@ def test_by_position_a_wrong_range_removes_nothing() -> None:
     nodes[1].node.set_content(f"{A} And more.")
     nodes += make_nodes([A], ids=["n3"], metadata={"document_id": "d"})
     assert ids(ScopedDedup(match="position").postprocess_nodes(nodes)) == ["n0", "n1", "n2", "n3"]
+
+
+# What positions count from
+
+
+@pytest.mark.parametrize("scope", ["section", "document"])
+@pytest.mark.parametrize("split", [True, False], ids=["split", "bare"])
+def test_by_position_pages_of_one_document_do_not_overlap(scope: Any, split: bool) -> None:
+    """A warning at the same place of two pages stays, whether nodes name their sources or their pages only."""
+    pages = [
+        Document(text=f"{A}\n\n{own}", id_=f"m_{page}", metadata={"document_id": "manual", "page_label": page})
+        for page, own in (("1", B), ("2", C))
+    ]
+    if split:
+        nodes = [NodeWithScore(node=node, score=0.5) for node in SentenceSplitter(chunk_size=400)(pages)]
+    else:
+        nodes = [windowed(page.text, 0, len(page.text), page.id_) for page in pages]
+        for scored, page in zip(nodes, pages, strict=True):
+            scored.node.metadata = page.metadata
+    assert bodies(ScopedDedup(match="position", scope=scope).postprocess_nodes(nodes)) == [page.text for page in pages]
+
+
+def test_by_position_sections_are_told_apart_only_where_asked() -> None:
+    """With the scope "section", a node of another section never counts; with "document" its range does."""
+    document = f"{A}\n\n{B}"
+    nodes = [windowed(document, 0, len(A), "n0"), windowed(document, 0, len(document), "n1")]
+    for scored, section in zip(nodes, "st", strict=True):
+        scored.node.metadata["section"] = section
+        scored.node.relationships[NodeRelationship.SOURCE] = RelatedNodeInfo(node_id="d")
+    assert bodies(ScopedDedup(match="position").postprocess_nodes(nodes)) == [A, document]
+    assert bodies(ScopedDedup(match="position", scope="document").postprocess_nodes(nodes)) == [A, B]
+
+
+def chained(*nodes: NodeWithScore) -> list[NodeWithScore]:
+    """Name each node's neighbours, as LlamaIndex's parsers do."""
+    for one, two in pairwise(nodes):
+        one.node.relationships[NodeRelationship.NEXT] = RelatedNodeInfo(node_id=two.node.node_id)
+        two.node.relationships[NodeRelationship.PREVIOUS] = RelatedNodeInfo(node_id=one.node.node_id)
+    return list(nodes)
+
+
+def test_by_position_neighbours_that_go_on_are_cut() -> None:
+    """Where a chunk goes on with what the one before it ends with, that is said once, in any rank order."""
+    document = f"{A}\n\n{B}\n\n{C}"
+    first = windowed(document, 0, document.index(B) + len(B), "n0")
+    second = windowed(document, document.index(B), len(document), "n1")
+    assert bodies(ScopedDedup(match="position").postprocess_nodes(chained(first, second))) == [f"{A}\n\n{B}", C]
+    assert bodies(ScopedDedup(match="position").postprocess_nodes([second, first])) == [f"{B}\n\n{C}", A]
+
+
+@pytest.mark.parametrize("between", [0, 1], ids=["neighbours", "others"])
+def test_by_position_ranges_that_count_from_sections_do_not_overlap(between: int) -> None:
+    """Of chunks that name their neighbours, equal text at equal places of two sections stays in both."""
+    one, two = f"{A}\n\n{B}", f"{A}\n\n{C}"
+    middle = [windowed(LEAD, 0, len(LEAD), "between")] * between
+    nodes = chained(windowed(one, 0, len(one), "n0"), *middle, windowed(two, 0, len(two), "n1"))
+    left = bodies(ScopedDedup(match="position", scope="document").postprocess_nodes(nodes))
+    assert [left[0], left[-1]] == [one, two]

@@ -47,8 +47,10 @@ class ScopedDedup(Stage):
             in both cases), or anywhere (``"global"``).
         level: ``"paragraph"``, or ``"chunk"`` to remove whole chunks only.
         match: ``"text"``, or ``"position"`` to remove only what is the same stretch of the same document, whole blocks
-            of whatever kind and length; a warning that a document repeats then stays. Nodes without a character range
-            are left alone, and ``"global"`` is refused: ranges of two documents do not overlap.
+            of whatever kind and length; a warning that a document repeats then stays. Ranges are compared only where
+            they count from one source: LlamaIndex's source node, or page and section where there is none, and a
+            parser's chunks only with their neighbours. Nodes without a character range are left alone, and
+            ``"global"`` is refused: ranges of two documents do not overlap.
         keys: Names of the identifying metadata fields.
 
     Example:
@@ -74,7 +76,8 @@ class ScopedDedup(Stage):
 
     def ledger(self) -> Ledger:
         """Begin with nothing admitted."""
-        return TextLedger(self.scope, self.level) if self.match == "text" else PositionLedger(self.level)
+        ledger = TextLedger if self.match == "text" else PositionLedger
+        return ledger(self.scope, self.level)
 
     def choose(self, nodes: Evidence, query: QueryBundle | None) -> Outcome:
         """Go through the nodes in rank order and keep what is new."""

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Literal
 
-from llama_index.core.schema import BaseNode, NodeWithScore
+from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, RelatedNodeInfo
 
 from llama_index_grounded.evidence import field, identity, included_text
 from llama_index_grounded.selection.chunk import Chunk, Frame
@@ -90,43 +90,79 @@ class TextLedger:
 
 @dataclass(frozen=True, slots=True)
 class _Region:
+    """A stretch of a document, the end not included, and the node that has it."""
+
     node_id: str
     start: int
     text: str
+    came_as: str
+    """The id of the node that had the stretch first; neighbours know it under this one."""
+    previous: str | None
+    following: str | None
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
+
+    def counts_as(self, other: _Region) -> bool:
+        """Tell whether two positions count from the same character, as far as neighbours can tell.
+
+        A parser that is given sections counts from the section, and names the whole document as the source. Of its
+        chunks only those overlap that follow each other, and there the one ends as the other begins.
+        """
+        if not (self.previous or self.following or other.previous or other.following):
+            return True
+        if self.came_as == other.came_as:
+            return self.start == other.start and self.text == other.text
+        one, two = (self, other) if self.start < other.start else (other, self)
+        if two.came_as != one.following and one.came_as != two.previous:
+            return False
+        goes_on = one.start < two.start <= one.end < two.end
+        return goes_on and one.text.endswith(two.text[: one.end - two.start])
 
 
 class PositionLedger:
-    """Admitted stretches of each document. Only the very same characters of the same document count as repeated."""
+    """Admitted stretches of each document. Only the very same characters of the same source count as repeated."""
 
-    def __init__(self, level: Level) -> None:
+    def __init__(self, scope: Scope, level: Level) -> None:
+        self._scope: Scope = scope
         self._level: Level = level
         self._regions: dict[Hashable, list[_Region]] = defaultdict(list)
 
     def trim(self, candidate: NodeWithScore) -> Cut:
         """Take away what is admitted already; a node whose place in its document is unknown is left alone."""
-        start = _start_in_document(candidate.node)
-        regions = self._regions[scope_of(candidate.node, "document")]
-        if start is None or not regions:
+        own = _region(candidate, candidate.node.node_id)
+        if own is None:
+            return Cut(candidate)
+        regions = [other for other in self._regions[self._count_of(candidate.node)] if own.counts_as(other)]
+        if not regions:
             return Cut(candidate)
         chunk = Chunk(candidate)
         if self._level == "chunk":
-            twin = _holder(regions, start, chunk.text)
+            twin = _holder(regions, own.start, chunk.text)
             return Cut(None, {twin: len(chunk.text)}) if twin and chunk.text.strip() else Cut(candidate)
         return chunk.without(
             {
                 at: twin
                 for at, block in enumerate(chunk.blocks)
                 if block.kind != "heading"
-                and (twin := _holder(regions, start + block.start, chunk.text[block.start : block.end]))
+                and (twin := _holder(regions, own.start + block.start, chunk.text[block.start : block.end]))
             }
         )
 
     def admit(self, scored: NodeWithScore, came: NodeWithScore) -> None:
         """Note what the model will see: the stretch as it came, since what was taken out of it stands elsewhere."""
-        start = _start_in_document(came.node)
-        if start is not None:
-            region = _Region(scored.node.node_id, start, included_text(came.node))
-            self._regions[scope_of(came.node, "document")].append(region)
+        region = _region(came, scored.node.node_id)
+        if region is not None:
+            self._regions[self._count_of(came.node)].append(region)
+
+    def _count_of(self, node: BaseNode) -> Hashable:
+        """Name what a node's position counts from, within the scope."""
+        source = _related(node, NodeRelationship.SOURCE)
+        if source is not None:
+            return scope_of(node, self._scope), source.node_id, source.hash
+        # Nobody knows: a page or a section may be a source of its own.
+        return scope_of(node, "section"), field(node, "page")
 
 
 def scope_of(node: BaseNode, scope: Scope) -> Hashable:
@@ -150,8 +186,17 @@ def _holder(regions: list[_Region], start: int, text: str) -> str | None:
     return None
 
 
-def _start_in_document(node: BaseNode) -> int | None:
-    """Return where the text begins in its document, if the node's range is that of this very text."""
-    start, end = getattr(node, "start_char_idx", None), getattr(node, "end_char_idx", None)
-    known = isinstance(start, int) and isinstance(end, int) and end - start == len(included_text(node))
-    return start if known else None
+def _region(scored: NodeWithScore, holder: str) -> _Region | None:
+    """Return the stretch that a node is, if the node's range is that of this very text."""
+    node = scored.node
+    text, start, end = included_text(node), getattr(node, "start_char_idx", None), getattr(node, "end_char_idx", None)
+    if not isinstance(start, int) or not isinstance(end, int) or end - start != len(text):
+        return None
+    before, behind = (_related(node, name) for name in (NodeRelationship.PREVIOUS, NodeRelationship.NEXT))
+    previous, following = before and before.node_id, behind and behind.node_id
+    return _Region(holder, start, text, node.node_id, previous or None, following or None)
+
+
+def _related(node: BaseNode, name: NodeRelationship) -> RelatedNodeInfo | None:
+    found = node.relationships.get(name)
+    return found if isinstance(found, RelatedNodeInfo) else None
