@@ -109,6 +109,50 @@ def test_chunks_of_a_splitter_come_in_the_order_of_the_document() -> None:
     assert [scored.node.node_id for scored in ordered] == [chunk.node_id for chunk in chunks]
 
 
+def test_pages_that_are_documents_of_their_own_keep_together() -> None:
+    """One source node per page, as PDF readers make them: positions of two pages are not compared."""
+    pages = [
+        Document(
+            text=" ".join(f"Page {page} sentence {place} says something about it." for place in range(12)),
+            id_=f"f_part_{page}",
+            metadata={"document_id": "f.pdf", "page_label": str(page)},
+        )
+        for page in (10, 2, 11)
+    ]
+    chunks = SentenceSplitter(chunk_size=80, chunk_overlap=0)(pages)
+    ordered = SourceOrder().postprocess_nodes([NodeWithScore(node=chunk, score=0.5) for chunk in chunks[::-1]])
+    expected = sorted(chunks, key=lambda chunk: (int(chunk.metadata["page_label"]), chunks.index(chunk)))
+    assert texts(ordered) == [chunk.get_content() for chunk in expected]
+
+
+def test_source_nodes_without_pages_come_by_rank() -> None:
+    """Where nothing tells which source node comes first, its best-ranked node does."""
+    parts = [Document(text=f"{name} one. {name} two.", id_=name, metadata={"document_id": "d"}) for name in "zab"]
+    nodes = [NodeWithScore(node=node, score=0.5) for node in SentenceSplitter(chunk_size=100, chunk_overlap=0)(parts)]
+    assert texts(SourceOrder().postprocess_nodes(nodes)) == [part.text for part in parts]
+
+
+@pytest.mark.parametrize(
+    "starts, expected", [(["5", 3], [3, "5"]), ([5.5, 3, None], [3, 5.5, None]), ([True, 0], [0, True])]
+)
+def test_a_start_that_is_no_whole_number_is_unknown(starts: list[Any], expected: list[Any]) -> None:
+    """Whatever a store put in place of a position, ordering goes on without it."""
+    fields: dict[str, Any] = {"text": "x", "metadata": {"document_id": "d"}}
+    nodes = [
+        NodeWithScore(node=TextNode.model_construct(id_=str(place), start_char_idx=start, **fields))
+        for place, start in enumerate(starts)
+    ]
+    ordered = SourceOrder().postprocess_nodes(nodes)
+    assert [starts[int(scored.node.node_id)] for scored in ordered] == expected
+
+
+@pytest.mark.parametrize("page, expected", [("٣" * 5000, "21"), ("9" * 5000, "21"), ("٠١", "12"), ("p²", "21")])
+def test_pages_sort_as_numbers_of_any_length_and_script(page: str, expected: str) -> None:
+    """A page number too long for Python's integers sorts by its value, and so do other scripts' digits."""
+    fields = [{"document_id": "d", "page": page}, {"document_id": "d", "page": "2"}]
+    assert "".join(texts(SourceOrder().postprocess_nodes(make_nodes(["1", "2"], metadata=fields)))) == expected
+
+
 def test_without_any_place_chunk_ids_decide() -> None:
     """Where nothing else is known, numbered chunk ids sort as numbers."""
     nodes = [
@@ -125,10 +169,24 @@ def test_natural_keys_compare(one: str, other: str) -> None:
     assert natural(one) == natural(one.upper().lower()) or one.casefold() != one.upper().lower().casefold()
 
 
-@pytest.mark.parametrize("written", ["", "soon", "2026-02-30", "12.03.2026", "20260", "2026-3-4-5", "9999999-01-01"])
+@pytest.mark.parametrize(
+    "written",
+    [
+        *("", "soon", "2026-02-30", "12.03.2026", "20260", "2026-3-4-5", "9999999-01-01", "1984 Main Street"),
+        *("2026/13/01", "2026/12", "2026-12/01", "2026年12月1日", "2026-12-01st"),
+    ],
+)
 def test_what_is_no_date_is_unknown(written: str) -> None:
-    """Dates that do not exist, or in another form than ISO's, are unknown, not guessed."""
+    """Dates that do not exist, or whose parts may stand for other things, are unknown, not guessed."""
     assert when(written) is None
+
+
+@pytest.mark.parametrize(
+    "written", ["2026/12/01", "2026.12.1", "2026-12-1", "2026-12-01T25:00", "2026-12-01 10:00 noon", " 2026-12 "]
+)
+def test_dates_with_the_year_first_are_read(written: str) -> None:
+    """Year, month and day in this order are one date, whichever mark stands between them."""
+    assert when(written) == when("2026-12-01")
 
 
 @pytest.mark.parametrize("options", [{"by": "rank"}, {"newest": "top"}, {"order": "date"}])

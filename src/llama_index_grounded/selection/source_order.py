@@ -10,7 +10,7 @@ import unicodedata
 from datetime import date, datetime, timezone
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle, TextNode
+from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
 
 from llama_index_grounded.evidence import field, identity
 from llama_index_grounded.selection.carrier import Evidence, rank_of
@@ -23,8 +23,11 @@ __all__ = ["By", "Newest", "SourceOrder", "natural", "when"]
 
 By = Literal["date", "position"]
 Newest = Literal["first", "last"]
-_DIGITS = re.compile(r"([0-9]{1,18})")
-_DATE = re.compile(r"\s*(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?(?![\d-])")
+_DIGITS = re.compile(r"(\d+)")
+_DATE = re.compile(
+    r"(?P<year>\d{4})(?:-(?P<month>\d{1,2}))?"
+    r"|(?P<y>\d{4})(?P<mark>[-/.])(?P<m>\d{1,2})(?P=mark)(?P<d>\d{1,2})(?:[T ].*)?"
+)
 
 
 class SourceOrder(Stage):
@@ -34,7 +37,8 @@ class SourceOrder(Stage):
 
     Args:
         by: ``"date"``: by the ``updated`` field. ``"position"``: documents by their best-ranked node, and within one
-            document version by character position, else by page (p10 after p2), else by chunk id.
+            document version by character position, else by page (p10 after p2), else by chunk id. Positions count
+            within one source node: where a document version has several, these come by page, else by rank.
         newest: With ``"date"``, where the newest node stands: models lean towards what stands last.
         keys: Names of the identifying metadata fields.
 
@@ -73,7 +77,12 @@ class SourceOrder(Stage):
 def when(written: str | None) -> float | None:
     """Read a date or time as seconds since 1970, in UTC where it names no zone; None for what is none.
 
-    Dates may be partial: ``2026`` and ``2026-03`` stand for their first day.
+    Dates may be partial: ``2026`` and ``2026-03`` stand for their first day. The year comes first; any other order of
+    the parts is not the same everywhere, and unknown.
+
+    Example:
+        >>> when("2026/12/01") == when("2026-12-01"), when("01.12.2026"), when("1984 Main Street")
+        (True, None, None)
     """
     if written is None:
         return None
@@ -81,12 +90,12 @@ def when(written: str | None) -> float | None:
     try:
         moment = datetime.fromisoformat(text.replace("Z", "+00:00") if text.endswith("Z") else text)
     except ValueError:
-        found = _DATE.match(text)
+        found = _DATE.fullmatch(text)
         if found is None:
             return None
-        year, month, day = (int(part) if part else 1 for part in found.groups())
+        year, month, day = found["year"] or found["y"], found["month"] or found["m"] or 1, found["d"] or 1
         try:
-            moment = datetime.combine(date(year, month, day), datetime.min.time())
+            moment = datetime.combine(date(int(year), int(month), int(day)), datetime.min.time())
         except ValueError:
             return None
     zoned = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
@@ -98,25 +107,41 @@ def when(written: str | None) -> float | None:
 
 def natural(text: str) -> tuple[tuple[int, int, str], ...]:
     """Return a key under which numbers in texts sort as numbers: p2 before p10, and mixed types compare."""
-    folded = unicodedata.normalize("NFC", text).casefold()
-    return tuple((0, int(part), "") if part.isdecimal() else (1, 0, part) for part in _DIGITS.split(folded) if part)
+    parts = _DIGITS.split(unicodedata.normalize("NFC", text).casefold())
+    return tuple(_number(part) if place % 2 else (1, 0, part) for place, part in enumerate(parts) if part)
+
+
+def _number(digits: str) -> tuple[int, int, str]:
+    """Return a key that sorts digits of any script and number as their value, which Python may refuse to work out."""
+    plain = digits if digits.isascii() else "".join(str(unicodedata.decimal(digit)) for digit in digits)
+    value = plain.lstrip("0")
+    return 0, len(value), value
 
 
 def _by_position(ranked: Sequence[NodeWithScore]) -> list[NodeWithScore]:
-    groups: dict[Any, list[NodeWithScore]] = {}
+    documents: dict[Any, dict[Any, list[NodeWithScore]]] = {}
     for scored in ranked:
-        groups.setdefault(identity(scored.node)[:3], []).append(scored)
-    return [scored for group in groups.values() for scored in _in_document(group)]
+        sources = documents.setdefault(identity(scored.node)[:3], {})
+        sources.setdefault(_source(scored.node), []).append(scored)
+    return [scored for sources in documents.values() for scored in _in_document(list(sources.values()))]
 
 
-def _in_document(group: Sequence[NodeWithScore]) -> list[NodeWithScore]:
-    """Sort by the first of position, page and chunk id that all nodes of the document have; else keep rank order."""
+def _in_document(sources: Sequence[list[NodeWithScore]]) -> list[NodeWithScore]:
+    """Go through the source nodes by their first pages, each in its own order."""
+    placed = [_in_source(source) for source in sources]
+    if len(placed) > 1:
+        placed.sort(key=lambda source: min(_page(scored) for scored in source))
+    return [scored for source in placed for scored in source]
+
+
+def _in_source(group: Sequence[NodeWithScore]) -> list[NodeWithScore]:
+    """Sort by the first of position, page and chunk id that all nodes of the source have; else keep rank order."""
     starts = [_start(scored.node) for scored in group]
-    pages = [field(scored.node, "page") for scored in group]
+    pages = [_page(scored) for scored in group]
     if all(start is not None for start in starts) and len(set(starts)) > 1:
         keys: list[Any] = starts
-    elif any(page is not None for page in pages):
-        keys = [(page is None, natural(page or ""), start or 0) for page, start in zip(pages, starts, strict=True)]
+    elif not all(missing for missing, _ in pages):
+        keys = list(zip(pages, (start or 0 for start in starts), strict=True))
     elif any(start is not None for start in starts):
         keys = [(start is None, start or 0) for start in starts]
     else:
@@ -125,5 +150,18 @@ def _in_document(group: Sequence[NodeWithScore]) -> list[NodeWithScore]:
     return [group[place] for place in order]
 
 
+def _page(scored: NodeWithScore) -> tuple[bool, tuple[tuple[int, int, str], ...]]:
+    """Return a key that sorts nodes without a page behind the others."""
+    page = field(scored.node, "page")
+    return page is None, natural(page or "")
+
+
+def _source(node: BaseNode) -> tuple[str, str | None] | None:
+    """Name the node that positions count from."""
+    found = node.relationships.get(NodeRelationship.SOURCE)
+    return (found.node_id, found.hash) if isinstance(found, RelatedNodeInfo) else None
+
+
 def _start(node: BaseNode) -> int | None:
-    return node.start_char_idx if isinstance(node, TextNode) else None
+    start = node.start_char_idx if isinstance(node, TextNode) else None
+    return start if type(start) is int else None
