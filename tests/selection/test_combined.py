@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from llama_index_grounded import CitingSynthesizer, ScoreGate, TokenBudget
-from llama_index_grounded.selection import CombinedGate, EvidenceGate, MetadataScore
+from llama_index_grounded import AccessGuard, CitingSynthesizer, ScopedDedup, ScoreGate, TokenBudget
+from llama_index_grounded.errors import ConfigurationError
+from llama_index_grounded.selection import (
+    CombinedGate,
+    ConflictFlagger,
+    EvidenceGate,
+    MetadataScore,
+    NearDuplicateFilter,
+    RecordScore,
+    Stage,
+    SufficiencyGate,
+)
 from llama_index_grounded.testing import ScriptedLLM, check_postprocessor, make_nodes
+from tests.selection.parts import Guard
 
 DENSE, SPARSE = ScoreGate(min_score=0.5), ScoreGate(min_score=2.0, signal=MetadataScore("bm25"))
 
@@ -76,6 +87,53 @@ def test_a_rule_with_a_fault_is_no_answer() -> None:
     """What the rule raises is raised: nothing passes by accident."""
     with pytest.raises(ZeroDivisionError):
         EvidenceGate(predicate=lambda _: 1 / 0 > 0).select(make_nodes(["a"]))
+
+
+NO_GATES = [
+    AccessGuard(require=["tenant"]),
+    AccessGuard(require=["tenant"], on_violation="drop"),
+    Guard(),
+    RecordScore(),
+    NearDuplicateFilter(),
+    ScopedDedup(),
+    TokenBudget(top_n=1),
+    ConflictFlagger(llm=ScriptedLLM(["{}"])),
+]
+
+
+@pytest.mark.parametrize("stage", NO_GATES, ids=lambda stage: type(stage).__name__)
+@pytest.mark.parametrize("reject_when", ["all", "any"])
+def test_what_drops_single_nodes_is_no_gate_to_combine(stage: Stage, reject_when: Any) -> None:
+    """All nodes pass a CombinedGate together, those too that a guard in it would stop: it is refused, also nested."""
+    with pytest.raises(ValidationError, match=f"{type(stage).__name__} is none"):
+        CombinedGate(gates=[stage, DENSE], reject_when=reject_when)
+    gate = CombinedGate(gates=[DENSE, SPARSE])
+    with pytest.raises(ValidationError, match=f"{type(stage).__name__} is none"):
+        gate.gates = [DENSE, stage]
+
+
+class LeavesOut(Guard):
+    """Says that it judges all nodes together, and leaves out single ones."""
+
+    judges_together: ClassVar[bool] = True
+
+
+def test_a_gate_of_ones_own_must_do_what_it_declares() -> None:
+    """A stage that declares itself a gate is one as long as it passes every node or none; else nothing passes."""
+    gate = CombinedGate(gates=[DENSE, LeavesOut()], reject_when="any")
+    nodes = make_nodes(["ours", "theirs"], scores=[0.9, 0.9], metadata=[{"tenant": "ours"}, {"tenant": "theirs"}])
+    assert len(gate.select(nodes[:1]).nodes) == 1
+    assert gate.select(nodes[1:]).nodes == []
+    with pytest.raises(ConfigurationError, match="LeavesOut left out single nodes"):
+        gate.select(nodes)
+
+
+def test_a_judge_is_a_gate_like_others() -> None:
+    """A SufficiencyGate passes every node or none, so it combines."""
+    judge = ScriptedLLM([{"reason": "Prices only.", "sufficient": False}])
+    gate = CombinedGate(gates=[DENSE, SufficiencyGate(llm=judge)], reject_when="any")
+    found = gate.select(make_nodes(["a"], scores=[0.9]), "q")
+    assert [decision.reason for decision in found.decisions] == ["insufficient_evidence"]
 
 
 @pytest.mark.parametrize(

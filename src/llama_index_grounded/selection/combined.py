@@ -15,6 +15,7 @@ from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.selection.carrier import Evidence, Notes
 from llama_index_grounded.selection.gate import ScoreGate
 from llama_index_grounded.selection.stage import Kind, Outcome, Stage, refuse_to_write
+from llama_index_grounded.selection.sufficiency import SufficiencyGate
 
 __all__ = ["CombinedGate", "EvidenceGate"]
 
@@ -22,12 +23,17 @@ __all__ = ["CombinedGate", "EvidenceGate"]
 class CombinedGate(Stage):
     """Reject when all of several gates reject, or when any does; otherwise pass every node.
 
-    Each gate judges the same nodes. The reason is that of the first gate that rejected.
+    Each gate judges the same nodes and passes all of them or none; the reason is that of the first gate that rejected.
+    What drops single nodes is none of these gates, an `AccessGuard` least of all: it stands in front of the gate.
 
     Args:
-        gates: Gates, two or more. A `ScoreGate` in here has no ``drop_below``: nodes pass together.
+        gates: Two or more of `ScoreGate` (without ``drop_below``), `EvidenceGate`, `SufficiencyGate`, `CombinedGate`,
+            and stages of your own that declare ``judges_together = True``.
         reject_when: ``"all"`` or ``"any"``.
         keys: Names of the identifying metadata fields.
+
+    Raises:
+        ConfigurationError: On use, when a gate of your own leaves out single nodes all the same (a ValueError).
 
     Example:
         >>> from llama_index_grounded.testing import make_nodes
@@ -39,6 +45,7 @@ class CombinedGate(Stage):
     """
 
     kind: ClassVar[Kind] = "filter"
+    judges_together: ClassVar[bool] = True
 
     gates: Annotated[list[Stage], Field(min_length=2)]
     reject_when: Literal["all", "any"] = "all"
@@ -59,8 +66,12 @@ class CombinedGate(Stage):
     @field_validator("gates")
     @classmethod
     def _pass_together(cls, gates: list[Stage]) -> list[Stage]:
-        if any(gate.kind != "filter" for gate in gates):
-            raise ConfigurationError("a CombinedGate combines gates; a stage that rewrites or reorders is none")
+        other = next((gate for gate in gates if not (gate.judges_together or isinstance(gate, SufficiencyGate))), None)
+        if other is not None:
+            raise ConfigurationError(
+                f"a CombinedGate combines gates that pass every node or none; {other.class_name()} is none: put it in "
+                "front, or behind"
+            )
         if any(isinstance(gate, ScoreGate) and gate.drop_below is not None for gate in gates):
             raise ConfigurationError("nodes pass a CombinedGate together: drop_below has no place in it")
         return gates
@@ -69,7 +80,7 @@ class CombinedGate(Stage):
         """Ask every gate about the same nodes."""
         if not nodes:
             return Outcome(nodes)
-        outcomes = [gate.choose(nodes, query) for gate in self.gates]
+        outcomes = [self._asked(gate, nodes, query) for gate in self.gates]
         rejecting = [outcome for outcome in outcomes if not outcome.nodes]
         notes = sum((outcome.notes for outcome in outcomes if outcome.notes), Notes())
         signals = [outcome.top_score for outcome in outcomes if outcome.top_score is not None]
@@ -78,6 +89,13 @@ class CombinedGate(Stage):
             kept = [one for outcome in outcomes for one in outcome.decisions if one.action == "kept"]
             return Outcome(nodes, kept, top_score=top_score, notes=notes)
         return Outcome([], rejecting[0].decisions, top_score=top_score, notes=notes)
+
+    def _asked(self, gate: Stage, nodes: Evidence, query: QueryBundle | None) -> Outcome:
+        outcome = gate.choose(nodes, query)
+        if outcome.nodes and len(outcome.nodes) != len(nodes):
+            # All nodes would pass, with those that the gate has just left out.
+            raise ConfigurationError(f"{gate.class_name()} left out single nodes inside of a {self.class_name()}")
+        return outcome
 
 
 def _kinds_of(base: type[Stage]) -> list[type[Stage]]:
@@ -104,6 +122,7 @@ class EvidenceGate(Stage):
     """
 
     kind: ClassVar[Kind] = "filter"
+    judges_together: ClassVar[bool] = True
 
     predicate: Any
     reason: Annotated[str, Field(min_length=1, max_length=80)] = "insufficient_evidence"

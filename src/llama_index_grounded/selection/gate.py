@@ -85,6 +85,7 @@ class ScoreGate(Stage):
     """
 
     kind: ClassVar[Kind] = "filter"
+    judges_together: ClassVar[bool] = True
 
     min_score: Finite
     signal: Signal = "score"

@@ -79,6 +79,8 @@ class Stage(BaseNodePostprocessor):
     kind: ClassVar[Kind] = "filter"
     packs: ClassVar[bool] = False
     """True for a stage whose dropped nodes were not judged: they count as never seen, or stand in another node."""
+    judges_together: ClassVar[bool] = False
+    """True for a gate that passes every node or none, so that a `CombinedGate` can ask it."""
 
     keys: MetadataKeys = DEFAULT_KEYS
 
