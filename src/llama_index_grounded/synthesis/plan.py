@@ -11,27 +11,29 @@ from typing import TYPE_CHECKING, Any
 
 from llama_index.core.base.llms.types import ChatMessage
 
-from llama_index_grounded.evidence import identity, included_text, mark_of, strip, with_text
+from llama_index_grounded.evidence import included_text, strip, with_text
 from llama_index_grounded.llm.providers import Kind
 from llama_index_grounded.llm.structured import bounded
-from llama_index_grounded.rendering import Removed, Renderer, unescape
-from llama_index_grounded.rendering.renderer import key_at, shown_text, size_of
-from llama_index_grounded.schema import Action, Conflict, Decision, Refusal, RefusalReason, SourceRef, Usage
+from llama_index_grounded.rendering import Removed, unescape
+from llama_index_grounded.rendering.renderer import key_at, shown_text
+from llama_index_grounded.schema import Conflict, Decision, Refusal, RefusalReason, SourceRef, Usage
 from llama_index_grounded.selection.carrier import slot_of
 from llama_index_grounded.selection.trail import FOREIGN
 from llama_index_grounded.synthesis.links import UrlFor, with_url
-from llama_index_grounded.synthesis.parts import PromptParts
-from llama_index_grounded.synthesis.prompts import conflict_notes
+from llama_index_grounded.synthesis.packed import decision_on, pack
 from llama_index_grounded.synthesis.unescaping import unescape_of
 
 if TYPE_CHECKING:
     from llama_index.core.schema import NodeWithScore, QueryBundle
 
     from llama_index_grounded.selection.trail import Evidence, Trail
+    from llama_index_grounded.synthesis.options import Options
+    from llama_index_grounded.synthesis.packed import Packed
+    from llama_index_grounded.synthesis.parts import PromptParts
+    from llama_index_grounded.tokens import TokenCounter
 
 __all__ = ["Plan", "make_plan"]
 
-STAGE = "CitingSynthesizer"
 _GATE_REASONS: dict[str, str] = {"low_margin": RefusalReason.low_score}
 
 
@@ -71,80 +73,34 @@ def make_plan(
     query: QueryBundle,
     evidence: Evidence,
     prompt: Callable[[], PromptParts],
-    *,
-    renderer: Renderer,
     window: Callable[[], int],
-    num_output: int,
-    url_for: UrlFor | None,
+    options: Options,
+    *,
     in_steps: bool = False,
 ) -> Plan:
     """Drop what can not be shown, fit the rest into the window and write the messages.
 
-    The LLM is looked up (``prompt``, ``window``) only where there is something to ask it. An engine that answers
-    ``in_steps`` passes its own sub-answers as nodes; they are marked as synthetic.
+    The LLM is looked up (``prompt``, ``window``) only where there is something to ask it.
     """
-    sizes = dict(evidence.trail.sizes)
-    texts = {slot_of(scored): shown_text(renderer, scored.node) for scored in evidence}
-    nodes, decisions = _readable(evidence, texts)
+    texts = {slot_of(scored): shown_text(options.renderer, scored.node) for scored in evidence}
+    nodes, unreadable = _readable(evidence, texts)
+    begun = _begun((*evidence.trail.decisions, *unreadable), evidence.trail)
     if not nodes:
-        return _empty((*evidence.trail.decisions, *decisions), evidence.trail)
-    parts = prompt()
-    allowance = window() - num_output
-    framing = parts.frame(query, sizes)
-    frame = sum(framing.values())
-    noted = parts.count(_notes(_conflicts(nodes, evidence.trail), renderer), sizes)
-    nodes, unfit = _fit(nodes, parts, frame + noted, allowance, sizes)
-    rendering = renderer.render(nodes)
-    conflicts = _conflicts(nodes, evidence.trail)
-    notes = _notes(conflicts, renderer)
-    noted = parts.count(notes, sizes)
-    frame += noted
-    counts = [size_of(scored, place, renderer, parts.counter, sizes) for place, scored in enumerate(nodes)]
-    total = parts.counter.estimate(frame + sum(counts))
-    plan = Plan(
-        nodes=[_as_shown(scored, texts[slot_of(scored)]) for scored in nodes],
-        sources=tuple(
-            with_url(source, url_for).model_copy(
-                update={"tokens": size, "synthetic": in_steps and _has_no_origin(scored)}
-            )
-            for source, size, scored in zip(rendering.sources, counts, nodes, strict=True)
-        ),
-        messages=parts.messages(query, rendering.text + notes) if nodes else (),
-        tokens=total if nodes else 0,
-        allowance=allowance,
-        decisions=(*evidence.trail.decisions, *decisions, *unfit, *_cleaned(rendering.removed, nodes)),
-        kind=parts.kind,
-        # Grammars of local servers know the keyword; a strict mode elsewhere may refuse it.
-        schema=bounded(parts.schema, len(nodes)) if parts.kind == "ollama" else parts.schema,
-        warnings=(*parts.warnings, *evidence.trail.notes.warnings),
-        conflicts=conflicts,
-        calls=evidence.trail.notes.calls,
-        usage=evidence.trail.notes.usage,
-        top_score=_top_score(evidence, rendering.sources),
-        shares={**framing, "notes": noted, "sources": sum(counts), "reply": num_output},
-        unescape=unescape_of(renderer),
-        schema_tokens=total - parts.counter.estimate(frame + sum(counts) - parts.schema_tokens(sizes)),
+        return replace(begun, refusal=_why_empty(begun.decisions, 0, None))
+    parts, allowance = prompt(), window() - options.num_output
+    packed = pack(query, nodes, evidence.trail, parts, allowance)
+    rendering = parts.renderer.render(packed.nodes)
+    plan = replace(
+        _worded(begun, packed, parts, query, rendering.text),
+        nodes=[_as_shown(scored, texts[slot_of(scored)]) for scored in packed.nodes],
+        sources=_sources(rendering.sources, packed, options.url_for, in_steps=in_steps),
+        decisions=(*begun.decisions, *packed.unfit, *_cleaned(rendering.removed, packed.nodes)),
     )
-    refusal = None if nodes else _why_empty(plan.decisions, parts.counter.estimate(frame), allowance)
-    return replace(plan, refusal=refusal)
+    return _measured(plan, packed, parts.counter, allowance, options.num_output)
 
 
-def _conflicts(nodes: Sequence[NodeWithScore], trail: Trail) -> tuple[Conflict, ...]:
-    """Name the keys of what stages found to disagree, of the nodes that are shown."""
-    keys = {slot_of(scored): key_at(place) for place, scored in enumerate(nodes)}
-    return tuple(
-        Conflict(keys=tuple(keys[slot] for slot in found.slots), detail=found.detail, confirmed=found.confirmed)
-        for found in trail.notes.findings
-        if all(slot in keys for slot in found.slots)
-    )
-
-
-def _notes(conflicts: Sequence[Conflict], renderer: Renderer) -> str:
-    """Write what is told about sources that disagree, as it is sent: its details are words of documents."""
-    return renderer.escape(conflict_notes(conflicts))
-
-
-def _empty(decisions: tuple[Decision, ...], trail: Trail) -> Plan:
+def _begun(decisions: tuple[Decision, ...], trail: Trail) -> Plan:
+    """Note what is known before the prompt: what stages decided, asked and left to say."""
     return Plan(
         nodes=(),
         sources=(),
@@ -154,7 +110,6 @@ def _empty(decisions: tuple[Decision, ...], trail: Trail) -> Plan:
         decisions=decisions,
         kind="prompt",
         schema={},
-        refusal=_why_empty(decisions, 0, None),
         top_score=trail.top_score,
         warnings=trail.notes.warnings,
         calls=trail.notes.calls,
@@ -162,30 +117,52 @@ def _empty(decisions: tuple[Decision, ...], trail: Trail) -> Plan:
     )
 
 
+def _worded(begun: Plan, packed: Packed, parts: PromptParts, query: QueryBundle, sources: str) -> Plan:
+    """Write the messages, and note in which form the reply is asked for."""
+    return replace(
+        begun,
+        messages=parts.messages(query, sources + packed.told.notes) if packed.nodes else (),
+        conflicts=packed.told.conflicts,
+        kind=parts.kind,
+        # Grammars of local servers know the keyword; a strict mode elsewhere may refuse it.
+        schema=bounded(parts.schema, len(packed.nodes)) if parts.kind == "ollama" else parts.schema,
+        warnings=(*parts.warnings, *begun.warnings),
+        unescape=unescape_of(parts.renderer),
+    )
+
+
+def _sources(
+    rendered: Sequence[SourceRef], packed: Packed, url_for: UrlFor | None, *, in_steps: bool
+) -> tuple[SourceRef, ...]:
+    """Say of each source where it links to, how large it is, and whether an engine wrote it.
+
+    An engine that answers ``in_steps`` passes its own sub-answers as nodes; they are marked as synthetic.
+    """
+    return tuple(
+        with_url(source, url_for).model_copy(update={"tokens": size, "synthetic": in_steps and _has_no_origin(scored)})
+        for source, size, scored in zip(rendered, packed.sizes, packed.nodes, strict=True)
+    )
+
+
+def _measured(plan: Plan, packed: Packed, counter: TokenCounter, allowance: int, num_output: int) -> Plan:
+    """Add the figures: what the prompt takes, the best score; and, where no node fits, why nothing is sent."""
+    evidence = sum(packed.sizes)
+    total = counter.estimate(packed.frame + evidence)
+    return replace(
+        plan,
+        tokens=total if plan.nodes else 0,
+        allowance=allowance,
+        top_score=_top_score(plan),
+        shares={**packed.framing, "notes": packed.told.tokens, "sources": evidence, "reply": num_output},
+        schema_tokens=total - counter.estimate(packed.frame + evidence - packed.framing["schema"]),
+        refusal=None if plan.nodes else _why_empty(plan.decisions, counter.estimate(packed.frame), allowance),
+    )
+
+
 def _readable(evidence: Evidence, texts: Mapping[int, str]) -> tuple[list[NodeWithScore], list[Decision]]:
     """Leave out nodes that show no text: an image, or nothing but white space and invisible characters."""
-    dropped = [_decision(scored, "empty_text") for scored in evidence if not texts[slot_of(scored)].strip()]
+    dropped = [decision_on(scored, "empty_text") for scored in evidence if not texts[slot_of(scored)].strip()]
     return [scored for scored in evidence if texts[slot_of(scored)].strip()], dropped
-
-
-def _fit(
-    nodes: list[NodeWithScore],
-    parts: PromptParts,
-    frame: int,
-    allowance: int,
-    sizes: dict[tuple[str, str], int],
-) -> tuple[list[NodeWithScore], list[Decision]]:
-    """Drop nodes from the lowest rank until the prompt fits; the question and the rules always stay."""
-    kept = list(nodes)
-    dropped: list[Decision] = []
-    used = sum(size_of(scored, place, parts.renderer, parts.counter, sizes) for place, scored in enumerate(kept))
-    while kept and parts.counter.estimate(frame + used) > allowance:
-        weakest = max(range(len(kept)), key=lambda place: mark_of(kept[place])["rank"])
-        size = size_of(kept[weakest], weakest, parts.renderer, parts.counter, sizes)
-        left = allowance - parts.counter.estimate(frame + used - size)
-        dropped.append(_decision(kept.pop(weakest), "over_window", value=size, limit=left))
-        used -= size
-    return kept, dropped
 
 
 def _has_no_origin(scored: NodeWithScore) -> bool:
@@ -201,21 +178,9 @@ def _as_shown(scored: NodeWithScore, shown: str) -> NodeWithScore:
 def _cleaned(removed: Sequence[Removed], nodes: Sequence[NodeWithScore]) -> list[Decision]:
     by_key = {key_at(place): scored for place, scored in enumerate(nodes)}
     return [
-        _decision(by_key[record.key], "invisible_characters", action="shortened", value=record.characters)
+        decision_on(by_key[record.key], "invisible_characters", action="shortened", value=record.characters)
         for record in removed
     ]
-
-
-def _decision(scored: NodeWithScore, reason: str, *, action: Action = "dropped", **numbers: float) -> Decision:
-    return Decision(
-        stage=STAGE,
-        action=action,
-        node_id=scored.node.node_id,
-        document_id=identity(scored.node).document_id,
-        reason=reason,
-        value=numbers.get("value"),
-        limit=numbers.get("limit"),
-    )
 
 
 def _why_empty(decisions: Sequence[Decision], frame: int, allowance: int | None) -> Refusal:
@@ -243,8 +208,8 @@ def _numbers(last: Decision, decisions: Sequence[Decision]) -> str:
     return f"{last.stage}: {last.reason}, {value}{limit}"
 
 
-def _top_score(evidence: Evidence, sources: Sequence[SourceRef]) -> float | None:
+def _top_score(plan: Plan) -> float | None:
     """Return the gate's best signal, else the best score of the packed nodes."""
-    if evidence.trail.top_score is not None:
-        return evidence.trail.top_score
-    return max((source.score for source in sources if source.score is not None), default=None)
+    if plan.top_score is not None:
+        return plan.top_score
+    return max((source.score for source in plan.sources if source.score is not None), default=None)

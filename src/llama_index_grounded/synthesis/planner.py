@@ -101,16 +101,7 @@ class PlanningSynthesizer(LateSynthesizer):
         return self._plan(bundle, collect(nodes, bundle, self._options.keys, ends=False))
 
     def _plan(self, bundle: QueryBundle, evidence: Evidence, *, in_steps: bool = False) -> Plan:
-        return make_plan(
-            bundle,
-            evidence,
-            self._parts,
-            renderer=self.renderer,
-            window=self.context_window,
-            num_output=self._options.num_output,
-            url_for=self._options.url_for,
-            in_steps=in_steps,
-        )
+        return make_plan(bundle, evidence, self._parts, self.context_window, self._options, in_steps=in_steps)
 
     def _parts(self) -> PromptParts:
         llm = self._llm
