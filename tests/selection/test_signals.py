@@ -20,7 +20,6 @@ from pydantic import PrivateAttr, ValidationError
 from llama_index_grounded import ScoreGate
 from llama_index_grounded.errors import ConfigurationError, MissingScoreError
 from llama_index_grounded.selection import MetadataScore, RecordScore, VectorSimilarity
-from llama_index_grounded.selection.gate import odd_scale
 from llama_index_grounded.selection.signals import cosine
 from llama_index_grounded.testing import check_postprocessor, make_nodes
 from tests.postgres import PgStore, WordLlamaEmbedding
@@ -160,27 +159,6 @@ def test_rank_fusion(pg_store: PgStore, wordllama_embed: WordLlamaEmbedding, cap
         gate.select(nodes, ASKED)
     assert [record.message for record in caplog.records if "rank fusion" in record.message][1:] == []
     assert "VectorSimilarity" in caplog.text
-
-
-@pytest.mark.parametrize(
-    "scores, bar, odd",
-    [
-        ([1 / 60, 1 / 61, 1 / 62], 0.5, "rank fusion"),
-        ([1 / 60 + 1 / 61, 1 / 63], 0.5, "rank fusion"),
-        ([1 / 60, 1 / 61], 0.01, ""),
-        ([0.031, 0.016], 0.5, ""),
-        ([1.0, 0.4, 0.0], 0.5, "relative"),
-        ([1.0, 0.0], 0.5, ""),
-        ([0.82, 0.4, 0.0], 0.5, ""),
-        ([3.1, 0.2, -4.7], 0.0, ""),
-        ([0.0], 0.5, ""),
-    ],
-)
-def test_odd_scales_are_named(scores: list[float], bar: float, odd: str) -> None:
-    """Fused scores under a bar that they can never meet, and relative ones, get a warning; others none."""
-    found = odd_scale(scores, bar)
-    assert odd in found
-    assert bool(odd) is bool(found)
 
 
 def test_a_recorded_score_outlives_a_reranker() -> None:

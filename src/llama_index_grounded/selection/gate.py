@@ -5,7 +5,6 @@ Place: after the retriever (and an access guard), before everything that shorten
 
 from __future__ import annotations
 
-import bisect
 import logging
 import math
 from collections.abc import Sequence
@@ -19,15 +18,13 @@ from llama_index_grounded.errors import MissingScoreError
 from llama_index_grounded.evidence import identity
 from llama_index_grounded.schema import Decision
 from llama_index_grounded.selection.carrier import Evidence, Notes
+from llama_index_grounded.selection.scales import odd_scale
 from llama_index_grounded.selection.signals import Signal, known
 from llama_index_grounded.selection.stage import Kind, Outcome, Stage
 
-__all__ = ["Judgement", "ScoreGate", "judge", "odd_scale"]
+__all__ = ["Judgement", "ScoreGate", "judge"]
 
 _logger = logging.getLogger(__name__)
-_FUSION_CONSTANT, _MOST_LISTS, _MOST_RANKS, _NEARLY, _FEW = 60, 2, 64, 1e-9, 2
-_TERMS = [1 / (_FUSION_CONSTANT + rank) for rank in range(_MOST_RANKS)]
-_FUSED = sorted({*_TERMS, *(one + other for one in _TERMS for other in _TERMS)})
 
 Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 
@@ -63,7 +60,8 @@ class ScoreGate(Stage):
 
     Otherwise all nodes stay, except those below ``drop_below``. A missing score (None or not a number) is unknown, not
     0: it counts neither for nor against while another node has one. Scores are compared as the retriever gave them,
-    so measure ``min_score`` on your own data, for your own embedding model.
+    so measure ``min_score`` on your own data, for your own embedding model. Scores of a rank fusion are ranks, not
+    likeness; the result has a warning where they can be told (`selection.scales` says when they can not).
 
     Args:
         min_score: What the best score must reach, on the scale of the retriever.
@@ -149,27 +147,6 @@ class ScoreGate(Stage):
             elif place == best:
                 decisions.append(self.decision(scored, "kept", "best_score", value=score, limit=self.min_score))
         return Outcome([scored for scored, out in zip(nodes, weak, strict=True) if not out], decisions)
-
-
-def odd_scale(scores: Sequence[float], min_score: float) -> str:
-    """Say that scores are those of a rank fusion, which ``min_score`` could never meet, or relative to each other."""
-    best = max(scores)
-    if min_score > _MOST_LISTS / _FUSION_CONSTANT and best > 0 and all(map(_is_fused, scores)):
-        return (
-            f"all scores look like reciprocal rank fusion (best {best:.4f}), which min_score={min_score:g} can never "
-            "meet; use signal=VectorSimilarity()"
-        )
-    if len(scores) > _FEW and (best, min(scores)) == (1.0, 0.0) and min_score < 1:
-        return "scores run from exactly 0 to 1, as if relative to each other: the best is 1 for any question"
-    return ""
-
-
-def _is_fused(score: float) -> bool:
-    """Tell a sum of one or two terms 1 / (60 + rank), as Cormack et al. (SIGIR 2009) define and LlamaIndex computes."""
-    if not 0 < score <= _MOST_LISTS / _FUSION_CONSTANT:
-        return False
-    place = bisect.bisect_left(_FUSED, score - _NEARLY)
-    return place < len(_FUSED) and _FUSED[place] <= score + _NEARLY
 
 
 def _best_per_chunk(nodes: Sequence[NodeWithScore], scores: Sequence[float | None]) -> list[float]:
