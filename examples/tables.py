@@ -50,7 +50,7 @@ def show(renderer: Renderer) -> None:
     """Print what the model would see, and the size of each source."""
     preview = CitingSynthesizer(LLM, renderer=renderer).preview("What is there?", NODES)
     sizes = ", ".join(f"{source.key} takes {source.tokens} tokens" for source in preview.sources)
-    print(f"=== {type(renderer).__name__}: {sizes}\n{renderer.render(NODES).text}")
+    print(f"=== {type(renderer).__name__}: {sizes}\n{preview.text}")
 
 
 def answer(renderer: Renderer) -> None:

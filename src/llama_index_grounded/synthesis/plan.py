@@ -39,11 +39,24 @@ _GATE_REASONS: dict[str, str] = {"low_margin": RefusalReason.low_score}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What will be sent, or why nothing will be."""
+    """What will be sent, or why nothing will be.
+
+    Example:
+        >>> from llama_index_grounded import CitingSynthesizer
+        >>> from llama_index_grounded.testing import ScriptedLLM, make_nodes
+        >>> nodes = make_nodes(["Within 21 days."], metadata={"title": "Returns"})
+        >>> print(CitingSynthesizer(ScriptedLLM(["never asked"])).preview("How long?", nodes).text)
+        <source id="S1" title="Returns">
+        Within 21 days.
+        </source>
+        <BLANKLINE>
+    """
 
     nodes: Sequence[NodeWithScore]
     """The packed nodes in prompt order, with the included text."""
     sources: tuple[SourceRef, ...]
+    text: str = ""
+    """The sources as the model would see them; they stand in the messages in one piece. Empty where nothing is sent."""
     messages: tuple[ChatMessage, ...]
     tokens: int
     """Estimated tokens of the messages, and of the schema where it goes out beside them."""
@@ -121,6 +134,7 @@ def _worded(begun: Plan, packed: Packed, parts: PromptParts, query: QueryBundle,
     """Write the messages, and note in which form the reply is asked for."""
     return replace(
         begun,
+        text=sources if packed.nodes else "",
         messages=parts.messages(query, sources + packed.told.notes) if packed.nodes else (),
         conflicts=packed.told.conflicts,
         kind=parts.kind,
