@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from llama_index.core.schema import NodeWithScore
 
 from llama_index_grounded.evidence import field, included_text, with_text
+from llama_index_grounded.selection.lead_ins import leads_in
 from llama_index_grounded.selection.paragraphs import fold, split_blocks
 from llama_index_grounded.selection.remover import Cut
 
 __all__ = ["Chunk", "Frame"]
 
-_COLONS = (":", "：")
 _LEAD_IN_LEVEL = 8
 _LEVELS = 9
-_LEAD_INS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +25,8 @@ class Frame:
 
     headings: tuple[str, ...]
     """The nearest first. Those above the chunk's beginning are unknown."""
-    lead_ins: tuple[str, ...]
-    """The line that leads the block in ("E-books:") and the ones right before that, the nearest first."""
+    lead_ins: int
+    """Hash of the line that leads the block in ("E-books:") and of the ones right before that; 0 without any."""
 
     def fits(self, other: Frame) -> bool:
         """Tell whether two blocks of the same text say the same, as far as both frames are known."""
@@ -54,7 +53,7 @@ class Chunk:
         stated = field(self.scored.node, "heading")
         headings: tuple[str, ...] = () if stated is None else (fold(stated),)
         open_: list[tuple[int, str]] = []
-        lead_ins: tuple[str, ...] = ()
+        lead_ins = 0
         for at, block in enumerate(self.blocks):
             if block.kind == "heading":
                 while open_ and open_[-1][0] >= block.level:
@@ -62,21 +61,19 @@ class Chunk:
                 open_.append((block.level, fold(block.title)))
                 headings = tuple(title for _, title in reversed(open_))
             yield Frame(headings, lead_ins)
-            lead_ins = (self.folded[at], *lead_ins)[:_LEAD_INS] if self._leads_in(at) else ()
+            lead_ins = hash((self.folded[at], lead_ins)) if leads_in(block, self.text) else 0
 
-    def _leads_in(self, at: int) -> bool:
-        return self.blocks[at].kind == "prose" and self.folded[at].endswith(_COLONS)
-
-    def without(self, twins: Mapping[int, str]) -> Cut:
+    def without(self, twins: Mapping[int, str], *, framed: bool) -> Cut:
         """Take out blocks that stand elsewhere.
 
-        A line that leads in what stays ("The following are excluded:") stays too. Headings and lead-in lines that
-        have lost everything under them go as well: the twin has them.
+        A line that leads in what stays ("The following are excluded:") stays too. Headings that have lost everything
+        under them go as well, and so do lead-in lines of prose that the twins have.
 
         Args:
             twins: Places of the blocks, and the id of the node that holds each.
+            framed: Whether each twin stands behind the same lead-in lines, so that these need not be twins themselves.
         """
-        out = self._taken_out(twins)
+        out = self._taken_out(twins, framed=framed)
         removed: dict[str, int] = defaultdict(int)
         for at, twin in twins.items():
             if at in out:
@@ -90,16 +87,18 @@ class Chunk:
         text = "".join(self.text[self.blocks[at].start : ends[at]] for at in kept)
         return Cut(with_text(self.scored, text.rstrip()), removed)
 
-    def _taken_out(self, twins: Mapping[int, str]) -> set[int]:
+    def _taken_out(self, twins: Mapping[int, str], *, framed: bool) -> set[int]:
         """Go up from the end, and know at each heading or lead-in line whether there was and is anything under it."""
         out: set[int] = set()
         had, has = [False] * _LEVELS, [False] * _LEVELS
         for at in reversed(range(len(self.blocks))):
             level, evidence = self._level(at), self.blocks[at].kind != "heading"
-            if not has[level] and (at in twins or (level and had[level])):
+            goes_along = had[level] and (framed or not evidence)
+            if not has[level] and (at in twins or (level and goes_along)):
                 out.add(at)
             # A lead-in line right after another one stands under it; else a frame ends what stands under its equals.
-            ends = level if level and not (level == _LEAD_IN_LEVEL and at and self._leads_in(at - 1)) else _LEVELS
+            follows = level == _LEAD_IN_LEVEL and at and self._level(at - 1) == _LEAD_IN_LEVEL
+            ends = level if level and not follows else _LEVELS
             for upper in range(1, _LEVELS):
                 if upper >= ends:
                     had[upper] = has[upper] = False
@@ -109,4 +108,6 @@ class Chunk:
         return out
 
     def _level(self, at: int) -> int:
-        return _LEAD_IN_LEVEL if self._leads_in(at) else self.blocks[at].level
+        block = self.blocks[at]
+        # A list, table or code that ends openly frames what follows, but is evidence itself.
+        return _LEAD_IN_LEVEL if block.kind == "prose" and leads_in(block, self.text) else block.level

@@ -66,7 +66,7 @@ class TextLedger:
             and (twin := _fitting(self._paragraphs[scope, chunk.folded[at]], chunk.frames[at]))
             and word_count(chunk.folded[at]) >= MIN_WORDS
         }
-        return chunk.without(twins)
+        return chunk.without(twins, framed=True)
 
     def admit(self, scored: NodeWithScore, came: NodeWithScore) -> None:
         """Note what the model will see."""
@@ -147,7 +147,8 @@ class PositionLedger:
                 for at, block in enumerate(chunk.blocks)
                 if block.kind != "heading"
                 and (twin := _holder(regions, own.start + block.start, chunk.text[block.start : block.end]))
-            }
+            },
+            framed=False,
         )
 
     def admit(self, scored: NodeWithScore, came: NodeWithScore) -> None:
