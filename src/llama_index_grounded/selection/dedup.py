@@ -20,9 +20,10 @@ from llama_index_grounded.schema import Decision
 from llama_index_grounded.selection.carrier import Evidence, Removal, rank_of, slot_of
 from llama_index_grounded.selection.openings import Openings
 from llama_index_grounded.selection.remover import Cut, Ledger
-from llama_index_grounded.selection.repetition import Level, PositionLedger, Scope, TextLedger, scope_of
+from llama_index_grounded.selection.repetition import Level, ListingLedger, PositionLedger, Scope, TextLedger, scope_of
 from llama_index_grounded.selection.signals import known
 from llama_index_grounded.selection.stage import Kind, Outcome, Stage
+from llama_index_grounded.selection.twins import Slot, left_out_with, with_more_twins
 
 __all__ = ["Match", "ScopedDedup", "cut_by"]
 
@@ -44,7 +45,8 @@ class ScopedDedup(Stage):
 
     Args:
         scope: Where a twin may stand: in the same ``"section"``, the same ``"document"`` (and revision and version
-            in both cases), or anywhere (``"global"``).
+            in both cases), or anywhere (``"global"``): then the source of a kept node lists in `also_in` the documents
+            of chunks that were dropped for it as a whole.
         level: ``"paragraph"``, or ``"chunk"`` to remove whole chunks only.
         match: ``"text"``, or ``"position"`` to remove only what is the same stretch of the same document, whole blocks
             of whatever kind and length; a warning that a document repeats then stays. Ranges are compared only where
@@ -76,8 +78,10 @@ class ScopedDedup(Stage):
 
     def ledger(self) -> Ledger:
         """Begin with nothing admitted."""
-        ledger = TextLedger if self.match == "text" else PositionLedger
-        return ledger(self.scope, self.level)
+        if self.match == "position":
+            return PositionLedger(self.scope, self.level)
+        # In a narrower scope all twins are of one document.
+        return (ListingLedger if self.scope == "global" else TextLedger)(self.scope, self.level)
 
     def choose(self, nodes: Evidence, query: QueryBundle | None) -> Outcome:
         """Go through the nodes in rank order and keep what is new."""
@@ -93,17 +97,19 @@ class ScopedDedup(Stage):
             return Outcome(distinct, decisions)
         after = {slot_of(scored): cut.after for scored, cut in cuts}
         stay = [after.get(slot_of(scored), scored) for scored in distinct]
-        return Outcome([scored for scored in stay if scored is not None], decisions, removals)
+        listed = _listed(cuts) if self.scope == "global" else {}
+        kept = [with_more_twins(scored, listed.get(scored.node.node_id, {})) for scored in stay if scored is not None]
+        return Outcome(kept, decisions, removals)
 
     def _cuts(self, ranked: list[NodeWithScore]) -> list[tuple[NodeWithScore, Cut]]:
         """Find what goes; a node that shares no beginning of a line with another one is not even parsed."""
-        ledger = self.ledger()
-        if not isinstance(ledger, TextLedger):
-            return cut_by(ledger, ranked)
+        if self.match == "position":
+            return cut_by(self.ledger(), ranked)
+        ledger = TextLedger(self.scope, self.level)
         beginnings = Openings(ranked, lambda node: scope_of(node, self.scope))
         cuts = cut_by(ledger, [scored for scored in ranked if slot_of(scored) not in beginnings.alone])
         if beginnings.met_by(ledger.shortened, ranked):
-            return cut_by(self.ledger(), ranked)
+            return cut_by(TextLedger(self.scope, self.level), ranked)
         return cuts
 
     def _distinct(self, nodes: Evidence, decisions: list[Decision]) -> list[NodeWithScore]:
@@ -143,6 +149,16 @@ def cut_by(ledger: Ledger, ranked: Iterable[NodeWithScore]) -> list[tuple[NodeWi
         if cut.after is not None:
             ledger.admit(cut.after, scored)
     return cuts
+
+
+def _listed(cuts: Iterable[tuple[NodeWithScore, Cut]]) -> dict[str, dict[Slot, str]]:
+    """Return what each node that stays stands for: the nodes that were left out as a whole, by its id."""
+    listed: dict[str, dict[Slot, str]] = defaultdict(dict)
+    for scored, cut in cuts:
+        if cut.after is None:
+            for twin in cut.twins:
+                listed[twin].update(left_out_with(scored))
+    return listed
 
 
 def _score(scored: NodeWithScore) -> float:

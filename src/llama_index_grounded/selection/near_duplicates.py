@@ -6,9 +6,8 @@ favour it went. Each text is compared with the better-ranked ones that stay: of 
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Hashable, Mapping
-from typing import Annotated, Any, ClassVar, Literal, cast
+from collections.abc import Hashable
+from typing import Annotated, ClassVar, Literal
 
 from llama_index.core import Settings
 from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -16,7 +15,7 @@ from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, Query
 from pydantic import Field, model_validator
 
 from llama_index_grounded.errors import ConfigurationError
-from llama_index_grounded.evidence import Stamp, field, identity, included_text, mark_of, with_stamp
+from llama_index_grounded.evidence import field, identity, included_text, mark_of, with_stamp
 from llama_index_grounded.schema import Decision
 from llama_index_grounded.selection.carrier import Evidence, Removal, rank_of, slot_of
 from llama_index_grounded.selection.likeness import Likeness, Shingles, Vectors, vector_of, with_vector
@@ -24,16 +23,14 @@ from llama_index_grounded.selection.models import EmbedModel
 from llama_index_grounded.selection.remover import Cut, Ledger
 from llama_index_grounded.selection.repetition import Scope
 from llama_index_grounded.selection.stage import Kind, Outcome, Stage
+from llama_index_grounded.selection.twins import Slot, Twins, left_out_with, with_more_twins
 from llama_index_grounded.text.signature import Signature, differs, signature
 
 __all__ = ["Method", "NearDuplicateFilter"]
 
 Method = Literal["lexical", "embedding"]
-Slot = tuple[int, int]
 
 DEFAULT_THRESHOLD: dict[Method, float] = {"lexical": 0.8, "embedding": 0.95}
-_TWINS = "twins"
-"""In the stamp: documents of the nodes that were left out for this one, by run and slot of those nodes."""
 
 
 class NearDuplicateFilter(Stage):
@@ -99,14 +96,14 @@ class NearDuplicateFilter(Stage):
                 twins[slot_of(scored)] = {}
                 continue
             held, value = found
-            twins[slot_of(held)].update(_left_out_with(scored))
+            twins[slot_of(held)].update(left_out_with(scored))
             twin, bar = held.node.node_id, self._bar
             decisions.append(
                 self.decision(scored, "dropped", "near_duplicate", value=round(value, 4), limit=bar, twin=twin)
             )
             removals.append(Removal(scored, None, (twin,)))
         stay = [scored for scored in comparable if slot_of(scored) in twins]
-        kept = [_with_more_twins(scored, twins[slot_of(scored)]) for scored in stay]
+        kept = [with_more_twins(scored, twins[slot_of(scored)]) for scored in stay]
         return Outcome(kept, decisions, removals)
 
     def _embedded(self, nodes: Evidence) -> list[NodeWithScore]:
@@ -139,8 +136,7 @@ class _NearLedger:
         self._scope: Scope = scope
         self._indexes: dict[Hashable, tuple[Likeness, list[NodeWithScore]]] = {}
         self._signatures: dict[str, Signature] = {}
-        self._ours: set[int] = set()
-        self._listed: dict[Slot, list[NodeWithScore]] = defaultdict(list)
+        self._twins = Twins()
 
     def twin_of(self, scored: NodeWithScore) -> tuple[NodeWithScore, float] | None:
         """Find the first admitted near-duplicate, and how near it is."""
@@ -158,27 +154,18 @@ class _NearLedger:
 
     def trim(self, candidate: NodeWithScore) -> Cut:
         """Leave a near-duplicate out; all else is returned as a copy of our own, on which its twins can be noted."""
-        for holder in self._listed.pop(_slot(candidate), []):
-            _note(holder, {slot: name for slot, name in _twins_of(holder).items() if slot != _slot(candidate)})
+        self._twins.forget(candidate)
         found = self.twin_of(candidate)
         if found is None:
             return Cut(with_stamp(candidate, mark_of(candidate)))
         holder, _ = found
-        if id(holder) in self._ours:
-            self._list(holder, _left_out_with(candidate))
-            _note(holder, {**_twins_of(holder), **_left_out_with(candidate)})
+        self._twins.add(holder, candidate)
         return Cut(None, {holder.node.node_id: len(included_text(candidate.node))})
 
     def admit(self, scored: NodeWithScore, came: NodeWithScore) -> None:
         """Note what the model will see."""
         self.hold(scored)
-        if scored is not came:
-            self._ours.add(id(scored))
-            self._list(scored, _twins_of(scored))
-
-    def _list(self, holder: NodeWithScore, twins: Mapping[Slot, str]) -> None:
-        for slot in twins:
-            self._listed[slot].append(holder)
+        self._twins.admit(scored, came)
 
     def _part(self, node: BaseNode) -> tuple[Likeness, list[NodeWithScore]]:
         scope = _scope_of(node, self._scope)
@@ -192,36 +179,6 @@ class _NearLedger:
         if text not in self._signatures:
             self._signatures[text] = signature(text)
         return self._signatures[text]
-
-
-def _slot(scored: NodeWithScore) -> Slot:
-    mark = mark_of(scored)
-    return mark["run"], mark["slot"]
-
-
-def _twins_of(scored: NodeWithScore) -> Mapping[Slot, str]:
-    twins: Mapping[Slot, str] = cast("dict[str, Any]", mark_of(scored)).get(_TWINS, {})
-    return twins
-
-
-def _left_out_with(scored: NodeWithScore) -> dict[Slot, str]:
-    """Return what goes with a node that is left out: itself, and what was left out for it."""
-    return {_slot(scored): identity(scored.node).document_id, **_twins_of(scored)}
-
-
-def _with_more_twins(scored: NodeWithScore, more: Mapping[Slot, str]) -> NodeWithScore:
-    return _with_twins(scored, {**_twins_of(scored), **more}) if more else scored
-
-
-def _with_twins(scored: NodeWithScore, twins: Mapping[Slot, str]) -> NodeWithScore:
-    own = identity(scored.node).document_id
-    also_in = tuple(dict.fromkeys(name for name in twins.values() if name != own))
-    return with_stamp(scored, cast("Stamp", {**mark_of(scored), _TWINS: twins, "also_in": also_in}))
-
-
-def _note(scored: NodeWithScore, twins: Mapping[Slot, str]) -> None:
-    """Note the twins on a copy of our own."""
-    scored.node = _with_twins(scored, twins).node
 
 
 def _scope_of(node: BaseNode, scope: Scope) -> Hashable:

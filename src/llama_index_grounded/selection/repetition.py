@@ -9,12 +9,13 @@ from typing import Literal
 
 from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, RelatedNodeInfo
 
-from llama_index_grounded.evidence import field, identity, included_text
+from llama_index_grounded.evidence import field, identity, included_text, mark_of, with_stamp
 from llama_index_grounded.selection.chunk import Chunk, Frame
 from llama_index_grounded.selection.paragraphs import MIN_WORDS, word_count
 from llama_index_grounded.selection.remover import Cut
+from llama_index_grounded.selection.twins import Twins
 
-__all__ = ["Level", "PositionLedger", "Scope", "TextLedger", "scope_of"]
+__all__ = ["Level", "ListingLedger", "PositionLedger", "Scope", "TextLedger", "scope_of"]
 
 Scope = Literal["section", "document", "global"]
 Level = Literal["paragraph", "chunk"]
@@ -86,6 +87,33 @@ class TextLedger:
             found = Chunk(scored)
             self._recent.append(found)
         return found
+
+
+class ListingLedger(TextLedger):
+    """The same, asked again by a budget: a node lists the documents of those that were left out for it."""
+
+    def __init__(self, scope: Scope, level: Level) -> None:
+        super().__init__(scope, level)
+        self._twins = Twins()
+        self._holders: dict[str, NodeWithScore] = {}
+
+    def trim(self, candidate: NodeWithScore) -> Cut:
+        """Take away what is admitted already; what is left is a copy of our own, on which twins can be noted."""
+        self._twins.forget(candidate)
+        cut = super().trim(candidate)
+        if cut.after is None:
+            for holder in map(self._holders.get, cut.twins):
+                if holder is not None:
+                    self._twins.add(holder, candidate)
+        elif cut.after is candidate:
+            return Cut(with_stamp(candidate, mark_of(candidate)))
+        return cut
+
+    def admit(self, scored: NodeWithScore, came: NodeWithScore) -> None:
+        """Note what the model will see."""
+        super().admit(scored, came)
+        self._holders[scored.node.node_id] = scored
+        self._twins.admit(scored, came)
 
 
 @dataclass(frozen=True, slots=True)
