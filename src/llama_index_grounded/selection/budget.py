@@ -129,7 +129,7 @@ class TokenBudget(Stage):
         packer = self._packer(nodes, query)
         full = packer.full_room()
         if full is not None:
-            return Outcome([], self._refused(nodes, full), sizes=packer.sizes)
+            return Outcome([], self._refused(nodes, full), sizes=packer.sizes, kept_free=self._kept_free())
         parts = Parts(nodes)
         pack = packer.pack(nodes, parts_of=parts.of)
         if worth_a_replay(nodes.trail, pack):
@@ -145,6 +145,7 @@ class TokenBudget(Stage):
             removals,
             packer.sizes,
             renderer=packer.renderer,
+            kept_free=self._kept_free(),
         )
 
     def _refused(self, nodes: Evidence, full: Allowance) -> list[Decision]:
@@ -184,13 +185,21 @@ class TokenBudget(Stage):
         if query is None:
             msg = "TokenBudget.for_synthesizer counts the whole prompt, so it needs the query: pass query_bundle"
             raise ConfigurationError(msg)
-        window = planner.context_window() if self.context_window is None else self.context_window
-        reserve = safety_margin(window) if self.safety_margin is None else self.safety_margin
         return Allowance(
-            limit=window - planner.num_output - reserve - self.history_tokens - self.note_tokens,
+            limit=self._window() - planner.num_output - (self._kept_free() or 0),
             frame=planner.frame_tokens(query, sizes),
             counter=planner.counter,
         )
+
+    def _window(self) -> int:
+        return self._planner().context_window() if self.context_window is None else self.context_window
+
+    def _kept_free(self) -> int | None:
+        """Return what stays free beside the reply; None where no prompt is packed for."""
+        if not self.for_prompt:
+            return None
+        reserve = safety_margin(self._window()) if self.safety_margin is None else self.safety_margin
+        return reserve + self.history_tokens + self.note_tokens
 
     def _report(self, nodes: Evidence, pack: Pack) -> list[Decision]:
         came = {slot_of(scored): scored for scored in nodes}

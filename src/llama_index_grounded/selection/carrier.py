@@ -18,7 +18,19 @@ if TYPE_CHECKING:
     from llama_index_grounded.schema import Decision
     from llama_index_grounded.selection.stage import Outcome, Stage
 
-__all__ = ["Evidence", "Finding", "Notes", "Passage", "Place", "Removal", "Trail", "places", "rank_of", "slot_of"]
+__all__ = [
+    "Embedded",
+    "Evidence",
+    "Finding",
+    "Notes",
+    "Passage",
+    "Place",
+    "Removal",
+    "Trail",
+    "places",
+    "rank_of",
+    "slot_of",
+]
 
 
 def slot_of(scored: NodeWithScore) -> int:
@@ -93,6 +105,20 @@ class Notes:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Embedded:
+    """What one embedding model has said in a query."""
+
+    model: Any
+    texts: Mapping[str, Sequence[float]] = field(default_factory=dict[str, Sequence[float]])
+    questions: Mapping[tuple[str, ...], Sequence[float]] = field(default_factory=dict[tuple[str, ...], Sequence[float]])
+
+    @property
+    def length(self) -> int:
+        """Length of the model's vectors; 0 while it has made none."""
+        return next((len(vector) for made in (self.texts, self.questions) for vector in made.values()), 0)
+
+
 class Place(NamedTuple):
     """One node that a stage handed out."""
 
@@ -136,6 +162,10 @@ class Trail:
     notes: Notes = field(default_factory=Notes)
     renderer: Renderer | None = None
     """How the nodes will be shown, once a stage has counted them so."""
+    kept_free: int = 0
+    """Tokens of the window that a budget kept free beside the reply."""
+    embedded: tuple[Embedded, ...] = ()
+    """What embedding models have said, one record for each, so that no text is embedded twice in a query."""
 
     def sealed(self) -> Trail:
         """Forget whole nodes that a remover dropped or that were joined: somebody has judged the rest without them."""
@@ -145,13 +175,21 @@ class Trail:
             passages={slot: passage.sealed() for slot, passage in self.passages.items()},
         )
 
+    def knowing(self, embedded: Sequence[Embedded]) -> Trail:
+        """Remember what embedding models have said so far."""
+        if not embedded:
+            return self
+        asked = {id(one.model) for one in embedded}
+        others = [one for one in self.embedded if id(one.model) not in asked]
+        return replace(self, embedded=(*others, *embedded))
+
     def after(self, stage: Stage, outcome: Outcome, handed: tuple[Place, ...], decisions: Iterable[Decision]) -> Trail:
         """Go on with what a stage made of the nodes that this trail handed to it, and where each of them stands."""
         removes = bool(is_remover(stage))
         trail = self if removes or stage.kind == "reorder" else self.sealed()
         removals = (*trail.removals, *outcome.removals)
         return replace(
-            trail,
+            trail.knowing(outcome.embedded),
             handed=handed,
             stages=(*trail.stages, stage),
             decisions=(*trail.decisions, *decisions),
@@ -164,6 +202,7 @@ class Trail:
             top_score=trail.top_score if outcome.top_score is None else outcome.top_score,
             notes=trail.notes if outcome.notes is None else trail.notes + outcome.notes,
             renderer=trail.renderer if outcome.renderer is None else outcome.renderer,
+            kept_free=trail.kept_free if outcome.kept_free is None else outcome.kept_free,
         )
 
     def _seen_after(self, nodes: Sequence[NodeWithScore], *, removes: bool, packs: bool) -> Mapping[int, NodeWithScore]:

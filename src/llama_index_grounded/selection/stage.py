@@ -19,7 +19,7 @@ from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.events import SelectionEvent, emit
 from llama_index_grounded.evidence import DEFAULT_KEYS, MetadataKeys, identity
 from llama_index_grounded.schema import Action, Decision
-from llama_index_grounded.selection.carrier import Evidence, Notes, Passage, Place, Removal
+from llama_index_grounded.selection.carrier import Embedded, Evidence, Notes, Passage, Place, Removal
 from llama_index_grounded.selection.mirror import Mirror, carried_origin
 from llama_index_grounded.selection.trail import receive
 
@@ -56,8 +56,12 @@ class Outcome:
     """What a stage that asked a model leaves beside the nodes."""
     passages: Sequence[Passage] = ()
     """What was joined; a budget may take it apart."""
+    embedded: Sequence[Embedded] = ()
+    """What embedding models have said in this query, one record for each that was asked."""
     renderer: Renderer | None = None
     """How the nodes will be shown, from a stage that counted them so."""
+    kept_free: int | None = None
+    """Tokens of the window that are kept free beside the reply, from a stage that packs for a prompt."""
 
 
 def refuse_to_write(part: object, name: str) -> None:

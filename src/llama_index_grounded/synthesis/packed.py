@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from llama_index_grounded.evidence import identity, mark_of
+from llama_index_grounded.evidence import identity
 from llama_index_grounded.rendering.renderer import key_at, size_of
 from llama_index_grounded.schema import Action, Conflict, Decision
-from llama_index_grounded.selection.carrier import slot_of
+from llama_index_grounded.selection.budget import TokenBudget
+from llama_index_grounded.selection.carrier import Evidence, slot_of
 from llama_index_grounded.synthesis.prompts import conflict_notes
 
 if TYPE_CHECKING:
     from llama_index.core.schema import NodeWithScore, QueryBundle
 
+    from llama_index_grounded.rendering import Renderer
     from llama_index_grounded.selection.trail import Trail
     from llama_index_grounded.synthesis.parts import PromptParts
+    from llama_index_grounded.tokens import TokenCounter
 
 __all__ = ["Packed", "Told", "decision_on", "pack"]
 
 STAGE = "CitingSynthesizer"
+_NO_ROOM = ("prompt_too_long", "over_budget")
+"""How a budget names what the synthesizer calls ``over_window``."""
 
 
 class Told(NamedTuple):
@@ -54,7 +59,8 @@ def pack(query: QueryBundle, nodes: list[NodeWithScore], trail: Trail, parts: Pr
     sizes = dict(trail.sizes)
     framing = parts.frame(query, sizes)
     told = _tell(nodes, trail, parts, sizes)
-    kept, unfit = _fit(nodes, parts, sum(framing.values()) + told.tokens, allowance, sizes)
+    room = _Room(parts.renderer, parts.counter, sum(framing.values()) + told.tokens, allowance)
+    kept, unfit = _fit(query, nodes, trail, room, sizes)
     if unfit:  # those that stay have other keys now, and may have nobody left to disagree with
         told = _tell(kept, trail, parts, sizes)
     counts = [size_of(scored, place, parts.renderer, parts.counter, sizes) for place, scored in enumerate(kept)]
@@ -78,24 +84,39 @@ def _conflicts(nodes: Sequence[NodeWithScore], trail: Trail) -> tuple[Conflict, 
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """The prompt that a `TokenBudget` packs for where none has packed before, or not enough."""
+
+    renderer: Renderer
+    counter: TokenCounter
+    frame: int
+    allowance: int
+    num_output: int = 0
+
+    def context_window(self) -> int:
+        return self.allowance
+
+    def frame_tokens(self, query: QueryBundle, sizes: dict[tuple[str, str], int]) -> int:
+        return self.frame
+
+
 def _fit(
-    nodes: list[NodeWithScore],
-    parts: PromptParts,
-    frame: int,
-    allowance: int,
-    sizes: dict[tuple[str, str], int],
+    query: QueryBundle, nodes: list[NodeWithScore], trail: Trail, room: _Room, sizes: dict[tuple[str, str], int]
 ) -> tuple[list[NodeWithScore], list[Decision]]:
-    """Drop nodes from the lowest rank until the prompt fits; the question and the rules always stay."""
-    kept = list(nodes)
-    dropped: list[Decision] = []
-    used = sum(size_of(scored, place, parts.renderer, parts.counter, sizes) for place, scored in enumerate(kept))
-    while kept and parts.counter.estimate(frame + used) > allowance:
-        weakest = max(range(len(kept)), key=lambda place: mark_of(kept[place])["rank"])
-        size = size_of(kept[weakest], weakest, parts.renderer, parts.counter, sizes)
-        left = allowance - parts.counter.estimate(frame + used - size)
-        dropped.append(decision_on(kept.pop(weakest), "over_window", value=size, limit=left))
-        used -= size
-    return kept, dropped
+    """Drop nodes from the lowest rank until the prompt fits; what was removed in favour of them comes back.
+
+    The question and the rules always stay.
+    """
+    used = sum(size_of(scored, place, room.renderer, room.counter, sizes) for place, scored in enumerate(nodes))
+    if room.counter.estimate(room.frame + used) <= room.allowance:
+        return nodes, []
+    budget = TokenBudget.for_synthesizer(room, safety_margin=0, on_oversize="stop")
+    outcome = budget.choose(Evidence(nodes, replace(trail, sizes=sizes)), query)
+    sizes.update(outcome.sizes)
+    reports = [replace(decision, stage=STAGE) for decision in outcome.decisions]
+    unfit = [replace(one, action="dropped", reason="over_window") for one in reports if one.reason in _NO_ROOM]
+    return list(outcome.nodes), [*reversed(unfit), *(one for one in reports if one.reason not in _NO_ROOM)]
 
 
 def decision_on(scored: NodeWithScore, reason: str, *, action: Action = "dropped", **numbers: float) -> Decision:

@@ -62,6 +62,10 @@ class Plan:
     """Estimated tokens of the messages, and of the schema where it goes out beside them."""
     allowance: int | None
     """What the messages may take: the window less the room for the reply; None where no model was asked for it."""
+    window: int | None = None
+    """The model's window in tokens, as far as it was asked for."""
+    kept_free: int = 0
+    """Tokens of the window that a `TokenBudget` kept free beside the reply: its safety margin, and what it was told."""
     decisions: tuple[Decision, ...]
     kind: Kind
     """How the reply is given its form."""
@@ -98,8 +102,9 @@ def make_plan(
     texts = {slot_of(scored): shown_text(options.renderer, scored.node) for scored in evidence}
     nodes, unreadable = _readable(evidence, texts)
     begun = _begun((*evidence.trail.decisions, *unreadable), evidence.trail)
-    if not nodes:
-        return replace(begun, refusal=_why_empty(begun.decisions, 0, None))
+    last = None if nodes else _last_word(begun.decisions)
+    if not nodes and (last is None or last.reason != RefusalReason.prompt_too_long):
+        return replace(begun, refusal=_why_empty(last, begun.decisions))
     parts, allowance = prompt(), window() - options.num_output
     packed = pack(query, nodes, evidence.trail, parts, allowance)
     rendering = parts.renderer.render(packed.nodes)
@@ -127,6 +132,7 @@ def _begun(decisions: tuple[Decision, ...], trail: Trail) -> Plan:
         warnings=trail.notes.warnings,
         calls=trail.notes.calls,
         usage=trail.notes.usage,
+        kept_free=trail.kept_free,
     )
 
 
@@ -166,10 +172,11 @@ def _measured(plan: Plan, packed: Packed, counter: TokenCounter, allowance: int,
         plan,
         tokens=total if plan.nodes else 0,
         allowance=allowance,
+        window=allowance + num_output,
         top_score=_top_score(plan),
         shares={**packed.framing, "notes": packed.told.tokens, "sources": evidence, "reply": num_output},
         schema_tokens=total - counter.estimate(packed.frame + evidence - packed.framing["schema"]),
-        refusal=None if plan.nodes else _why_empty(plan.decisions, counter.estimate(packed.frame), allowance),
+        refusal=None if plan.nodes else _no_room(packed, counter, allowance, num_output, plan.kept_free),
     )
 
 
@@ -197,26 +204,55 @@ def _cleaned(removed: Sequence[Removed], nodes: Sequence[NodeWithScore]) -> list
     ]
 
 
-def _why_empty(decisions: Sequence[Decision], frame: int, allowance: int | None) -> Refusal:
-    """Name the reason that the last stage gave for leaving nothing."""
+def _no_room(packed: Packed, counter: TokenCounter, allowance: int, num_output: int, kept_free: int) -> Refusal:
+    """Say where the tokens of the window go, the largest part of the prompt first."""
+    parts = sorted({**packed.framing, "notes": packed.told.tokens}.items(), key=lambda part: -part[1])
+    listed = ", ".join(f"{name} {tokens}" for name, tokens in parts if tokens)
+    window, free = allowance + num_output, f", {kept_free} are kept free" if kept_free else ""
+    return Refusal(
+        reason=RefusalReason.prompt_too_long,
+        detail=f"no room for a source: of a window of {window} tokens the reply takes {num_output}{free}, "
+        f"and the rest of the prompt needs {counter.estimate(packed.frame)} ({listed})",
+    )
+
+
+def _last_word(decisions: Sequence[Decision]) -> Decision | None:
+    """Find the decision that left nothing; None where nobody of ours said why."""
     for decision in reversed(decisions):
         if decision.stage == FOREIGN:
-            break
-        if decision.reason in ("over_budget", "over_window"):
-            room = "" if allowance is None else f" (the rest of the prompt takes {frame} of {allowance} tokens)"
-            return Refusal(reason=RefusalReason.prompt_too_long, detail=f"not one source fits{room}")
+            return None
         reason = _GATE_REASONS.get(decision.reason, decision.reason)
-        if (decision.action == "refused" and reason in list(RefusalReason)) or reason == RefusalReason.low_score:
-            return Refusal(reason=RefusalReason(reason), detail=_numbers(decision, decisions))
-        if decision.action == "refused":  # by a rule of the application, in its own words
-            return Refusal(reason=RefusalReason.insufficient_evidence, detail=f"{decision.stage}: {decision.reason}")
-    return Refusal(reason=RefusalReason.no_evidence, detail="no source was left to answer from")
+        if decision.action == "refused" or reason in ("over_budget", RefusalReason.low_score):
+            return decision
+    return None
+
+
+def _why_empty(last: Decision | None, decisions: Sequence[Decision]) -> Refusal:
+    """Name the reason that the last stage gave for leaving nothing."""
+    if last is None:
+        return Refusal(reason=RefusalReason.no_evidence, detail="no source was left to answer from")
+    if last.reason == "over_budget":
+        return Refusal(reason=RefusalReason.prompt_too_long, detail=f"not one source fits{_smallest(decisions)}")
+    reason = _GATE_REASONS.get(last.reason, last.reason)
+    if reason in list(RefusalReason):
+        return Refusal(reason=RefusalReason(reason), detail=_numbers(last, decisions))
+    # By a rule of the application, in its own words.
+    return Refusal(reason=RefusalReason.insufficient_evidence, detail=f"{last.stage}: {last.reason}")
+
+
+def _smallest(decisions: Sequence[Decision]) -> str:
+    """Say what the smallest source would have taken, and what there was."""
+    sizes = [(one.value, one.limit) for one in decisions if one.reason == "over_budget" and one.value is not None]
+    needed, left = min(sizes, default=(None, None))
+    return "" if needed is None or left is None else f": the smallest takes {needed:g} tokens, and there are {left:g}"
 
 
 def _numbers(last: Decision, decisions: Sequence[Decision]) -> str:
     """Name the best value that the stage turned down, and what it was compared with."""
     alike = [each for each in decisions if (each.stage, each.reason) == (last.stage, last.reason)]
     best = max((each.value for each in alike if each.value is not None), default=None)
+    if best is None and last.limit is None:
+        return f"{last.stage}: {last.reason}"
     value = "nothing" if best is None else f"{best:g}"
     limit = "" if last.limit is None else f" against a limit of {last.limit:g}"
     return f"{last.stage}: {last.reason}, {value}{limit}"
