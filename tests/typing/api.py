@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 from llama_index.core.schema import BaseNode, NodeWithScore
 
-from llama_index_grounded import GroundedQueryEngine
+from llama_index_grounded import GroundedQueryEngine, ScoreGate
 from llama_index_grounded.evidence import MetadataKeys, field, identity, included_text
 from llama_index_grounded.rendering import Rendered, Renderer, XmlRenderer, clean, escape, unescape
 from llama_index_grounded.schema import Citation, Decision, GroundedResult, Refusal, SourceRef, Verdict
+from llama_index_grounded.synthesis import Plan, system_prompt
+from llama_index_grounded.testing import FixedRetriever
 from llama_index_grounded.tokens import TokenCounter
 
 
@@ -58,6 +60,22 @@ async def asks(engine: GroundedQueryEngine) -> tuple[GroundedResult, GroundedRes
     refusal: Refusal | None = (await engine.aquery("How long?")).refusal
     del citations, refusal
     return engine.query("How long?").grounded, (await engine.aquery("How long?")).grounded
+
+
+async def previews(nodes: Sequence[NodeWithScore]) -> str:
+    """What would be sent is typed too; gates and nodes of one's own go in as they are."""
+    engine: GroundedQueryEngine = GroundedQueryEngine.from_args(
+        retriever=FixedRetriever(nodes), gate=ScoreGate(min_score=0.4), system_prompt=system_prompt("legal")
+    )
+    plan: Plan = engine.preview("How long?")
+    refusal: Refusal | None = (await engine.apreview("How long?")).refusal
+    return f"{plan.text}{refusal}"
+
+
+def reads_quotes(result: GroundedResult) -> list[str]:
+    """A quote leads to its claim."""
+    quotes = [quote for check in result.checks for quote in check.quotes]
+    return [result.claims[quote.claim].text for quote in quotes if quote.claim is not None]
 
 
 def reads_nodes(scored: NodeWithScore, count: TokenCounter) -> int:
