@@ -83,27 +83,6 @@ def test_vectors_of_two_models_are_not_compared() -> None:
     assert cosine([1.0, 0.0], [1.0, 0.0, 0.0]) is None
 
 
-@pytest.mark.parametrize("count", [1, 25])
-def test_a_list_is_embedded_in_one_call(count: int) -> None:
-    """One call for all texts, beyond the model's own batch size, and one for a question that is not embedded yet."""
-    model = Counting(embed_batch_size=10)
-    nodes = make_nodes([f"abc {place}" for place in range(count)])
-    ScoreGate(min_score=-1, signal=VectorSimilarity(embed_model=model)).select(nodes, "a?")
-    assert sorted(map(len, model.calls)) == sorted([1, count])
-    assert model.embed_batch_size == 10
-
-
-def test_what_is_embedded_already_is_used() -> None:
-    """A question and nodes that carry their vectors cost no call."""
-    model = Counting()
-    nodes = make_nodes(["x"])
-    nodes[0].node.embedding = [1.0, 0.0]
-    gate = ScoreGate(min_score=0.7, signal=VectorSimilarity(embed_model=model))
-    assert gate.select(nodes, QueryBundle("q", embedding=[1.0, 1.0])).nodes
-    assert not gate.select(nodes, QueryBundle("q", embedding=[0.0, 1.0])).nodes
-    assert model.calls == []
-
-
 def index_of(pg_store: PgStore, embed: WordLlamaEmbedding, name: str, **options: Any) -> VectorStoreIndex:
     """Store the pages in a real table."""
     store = pg_store(name, 256, **options)

@@ -6,6 +6,7 @@ Place: where a `ScoreGate` stands, or behind the budget for a rule about what wa
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
 
 from llama_index.core.schema import NodeWithScore, QueryBundle
@@ -80,7 +81,15 @@ class CombinedGate(Stage):
         """Ask every gate about the same nodes."""
         if not nodes:
             return Outcome(nodes)
-        outcomes = [self._asked(gate, nodes, query) for gate in self.gates]
+        outcomes: list[Outcome] = []
+        asked = nodes
+        for gate in self.gates:
+            outcomes.append(self._asked(gate, asked, query))
+            # Two gates with one embedding model ask it once.
+            asked = Evidence(nodes.plain(), asked.trail.knowing(outcomes[-1].embedded))
+        return replace(self._together(nodes, outcomes), embedded=asked.trail.embedded)
+
+    def _together(self, nodes: Evidence, outcomes: Sequence[Outcome]) -> Outcome:
         rejecting = [outcome for outcome in outcomes if not outcome.nodes]
         notes = sum((outcome.notes for outcome in outcomes if outcome.notes), Notes())
         signals = [outcome.top_score for outcome in outcomes if outcome.top_score is not None]

@@ -17,9 +17,9 @@ from pydantic import Field, PrivateAttr
 from llama_index_grounded.errors import MissingScoreError
 from llama_index_grounded.evidence import identity
 from llama_index_grounded.schema import Decision
-from llama_index_grounded.selection.carrier import Evidence, Notes
+from llama_index_grounded.selection.carrier import Embedded, Evidence, Notes
 from llama_index_grounded.selection.scales import odd_scale
-from llama_index_grounded.selection.signals import Signal, known
+from llama_index_grounded.selection.signals import Signal, VectorSimilarity, known
 from llama_index_grounded.selection.stage import Kind, Outcome, Stage
 
 __all__ = ["Judgement", "ScoreGate", "judge"]
@@ -97,14 +97,15 @@ class ScoreGate(Stage):
         """Refuse all nodes, or leave out those below ``drop_below``."""
         if not nodes:
             return Outcome(nodes)
-        scores = self._signals(nodes, query)
+        scores, embedded = self._signals(nodes, query)
         if all(score is None for score in scores):
-            return self._without_scores(nodes)
+            return replace(self._without_scores(nodes), embedded=embedded)
         signals = _best_per_chunk(nodes, scores)
         judgement = judge(signals, min_score=self.min_score, min_margin=self.min_margin)
         outcome = (self._passed if judgement.passed else self._refused)(nodes, scores, judgement)
         odd = odd_scale(signals, self.min_score) if self.signal == "score" else ""
-        return replace(outcome, top_score=max(signals), notes=self._warned(odd) if odd else None)
+        notes = self._warned(odd) if odd else None
+        return replace(outcome, top_score=max(signals), notes=notes, embedded=embedded)
 
     def _warned(self, odd: str) -> Notes:
         """Warn in every result, and once in the log."""
@@ -114,10 +115,13 @@ class ScoreGate(Stage):
             self._told = True
         return Notes(warnings=(warning,))
 
-    def _signals(self, nodes: Sequence[NodeWithScore], query: QueryBundle | None) -> Sequence[float | None]:
+    def _signals(self, nodes: Evidence, query: QueryBundle | None) -> tuple[Sequence[float | None], Sequence[Embedded]]:
         if isinstance(self.signal, str):
-            return [known(scored.score) for scored in nodes]
-        return self.signal.values(nodes, query)
+            return [known(scored.score) for scored in nodes], ()
+        if isinstance(self.signal, VectorSimilarity):
+            values, embedded = self.signal.compare(nodes, query, nodes.trail.embedded)
+            return values, (embedded,)
+        return self.signal.values(nodes, query), ()
 
     def _without_scores(self, nodes: Sequence[NodeWithScore]) -> Outcome:
         if self.on_missing_score == "raise":

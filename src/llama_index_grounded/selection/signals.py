@@ -11,17 +11,17 @@ from numbers import Real
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from llama_index.core import Settings
-from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
+from llama_index.core.schema import NodeWithScore, QueryBundle
 from pydantic import BaseModel, ConfigDict, Field
 
 from llama_index_grounded.errors import ConfigurationError
-from llama_index_grounded.evidence import mark_of, stamp_of, with_stamp
+from llama_index_grounded.evidence import included_text, mark_of, stamp_of, with_stamp
+from llama_index_grounded.selection.embeddings import embed, embed_question, known_to, text_to_embed
 from llama_index_grounded.selection.models import EmbedModel
 from llama_index_grounded.selection.stage import Kind, Outcome, Stage
 
 if TYPE_CHECKING:
-    from llama_index_grounded.selection.carrier import Evidence
+    from llama_index_grounded.selection.carrier import Embedded, Evidence
 
 __all__ = ["MetadataScore", "RecordScore", "Signal", "VectorSimilarity", "cosine", "known"]
 
@@ -31,32 +31,53 @@ Name = Annotated[str, Field(min_length=1)]
 class VectorSimilarity(BaseModel):
     """The cosine of query and node text, -1 to 1, whatever the node's own score means.
 
-    The texts of a list are embedded in one call, as the index embeds them; embeddings that nodes or the query already
-    carry are used. Measure the threshold for your embedding model.
+    The texts of a list are embedded in one call of the model, as the index embeds them, and a question in one; within
+    a query no model is asked about a text twice, whichever gates ask (`selection.embeddings`). Blank nodes and images
+    without a text are not embedded: their value is missing. Measure the threshold for your embedding model.
+
+    A vector that the query or a node already carries is used. It comes from the index, and nothing tells by which model
+    it was made: it is assumed to be ``embed_model``, unless a vector of that model has another length; then none is
+    used. A node's own is used as long as no stage has changed its text; whoever else changes one has to remove it.
 
     Args:
-        embed_model: By default ``Settings.embed_model``. Where nodes carry embeddings, the model of their index.
+        embed_model: The model of the index; by default ``Settings.embed_model``.
+        use_carried: False for a model that is not that of the index: everything is embedded with it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
     signal: Literal["vector_similarity"] = "vector_similarity"
     embed_model: EmbedModel = None
+    use_carried: bool = True
 
     def values(self, nodes: Sequence[NodeWithScore], query: QueryBundle | None) -> list[float | None]:
-        """Return one value per node; None where a vector has no direction."""
+        """Return one value per node; None where a text is blank or a vector has no direction."""
+        return self.compare(nodes, query)[0]
+
+    def compare(
+        self, nodes: Sequence[NodeWithScore], query: QueryBundle | None, before: Sequence[Embedded] = ()
+    ) -> tuple[list[float | None], Embedded]:
+        """Return one value per node, and what the model has said; ``before`` is what models have said already."""
         if query is None:
             raise ConfigurationError("VectorSimilarity compares with the query: pass query_bundle")
-        model: BaseEmbedding = Settings.embed_model if self.embed_model is None else self.embed_model
-        wanted = query.embedding
-        if wanted is None:
-            wanted = model.get_agg_embedding_from_queries(query.embedding_strs)
-        vectors = [scored.node.embedding for scored in nodes]
-        missing = [place for place, vector in enumerate(vectors) if vector is None]
-        texts = [nodes[place].node.get_content(MetadataMode.EMBED) for place in missing]
-        for place, vector in zip(missing, _embedded(model, texts), strict=True):
-            vectors[place] = vector
-        return [cosine(wanted, vector) for vector in vectors if vector is not None]
+        known = known_to(Settings.embed_model if self.embed_model is None else self.embed_model, before)
+        carried = [self._carried(scored) for scored in nodes]
+        texts = [text_to_embed(scored) for scored in nodes]
+        known = embed(known, [text for text, vector in zip(texts, carried, strict=True) if vector is None])
+        asked: Sequence[float] | None = query.embedding if self.use_carried else None
+        if asked is None:
+            known, asked = embed_question(known, query.embedding_strs)
+        if known.length and any(len(vector) != known.length for vector in (asked, *carried) if vector is not None):
+            known, asked = embed_question(embed(known, texts), query.embedding_strs)
+            carried = [None] * len(texts)
+        vectors = [known.texts.get(text) if own is None else own for text, own in zip(texts, carried, strict=True)]
+        return [None if vector is None else cosine(asked, vector) for vector in vectors], known
+
+    def _carried(self, scored: NodeWithScore) -> Sequence[float] | None:
+        if not self.use_carried:
+            return None
+        mark, text = stamp_of(scored.node), included_text(scored.node)
+        return scored.node.embedding if mark is None or mark.get("original", text) == text else None
 
 
 class MetadataScore(BaseModel):
@@ -136,11 +157,3 @@ def cosine(one: Sequence[float], other: Sequence[float]) -> float | None:
     if not math.isfinite(lengths) or lengths == 0:
         return None
     return max(-1.0, min(1.0, math.fsum(x * y for x, y in zip(one, other, strict=True)) / lengths))
-
-
-def _embedded(model: BaseEmbedding, texts: list[str]) -> list[list[float]]:
-    """Embed in one call: a model's usual batch would make several requests of a long list."""
-    if not texts:
-        return []
-    whole = model.model_copy(update={"embed_batch_size": len(texts)})
-    return whole.get_text_embedding_batch(texts)
