@@ -129,7 +129,7 @@ class TokenBudget(Stage):
         packer = self._packer(nodes, query)
         full = packer.full_room()
         if full is not None:
-            return Outcome([], self._refused(nodes, full), sizes=packer.sizes, kept_free=self._kept_free())
+            return Outcome([], self._refused(nodes, full), sizes=packer.sizes, prompt_limit=self._prompt_limit())
         parts = Parts(nodes)
         pack = packer.pack(nodes, parts_of=parts.of)
         if worth_a_replay(nodes.trail, pack):
@@ -145,7 +145,7 @@ class TokenBudget(Stage):
             removals,
             packer.sizes,
             renderer=packer.renderer,
-            kept_free=self._kept_free(),
+            prompt_limit=self._prompt_limit(),
         )
 
     def _refused(self, nodes: Evidence, full: Allowance) -> list[Decision]:
@@ -186,20 +186,19 @@ class TokenBudget(Stage):
             msg = "TokenBudget.for_synthesizer counts the whole prompt, so it needs the query: pass query_bundle"
             raise ConfigurationError(msg)
         return Allowance(
-            limit=self._window() - planner.num_output - (self._kept_free() or 0),
+            limit=self._prompt_limit() or 0,
             frame=planner.frame_tokens(query, sizes),
             counter=planner.counter,
         )
 
-    def _window(self) -> int:
-        return self._planner().context_window() if self.context_window is None else self.context_window
-
-    def _kept_free(self) -> int | None:
-        """Return what stays free beside the reply; None where no prompt is packed for."""
+    def _prompt_limit(self) -> int | None:
+        """Return what the prompt may take, sources included; None where no prompt is packed for."""
         if not self.for_prompt:
             return None
-        reserve = safety_margin(self._window()) if self.safety_margin is None else self.safety_margin
-        return reserve + self.history_tokens + self.note_tokens
+        planner = self._planner()
+        window = planner.context_window() if self.context_window is None else self.context_window
+        reserve = safety_margin(window) if self.safety_margin is None else self.safety_margin
+        return window - planner.num_output - reserve - self.history_tokens - self.note_tokens
 
     def _report(self, nodes: Evidence, pack: Pack) -> list[Decision]:
         came = {slot_of(scored): scored for scored in nodes}

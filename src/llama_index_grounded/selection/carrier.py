@@ -162,8 +162,8 @@ class Trail:
     notes: Notes = field(default_factory=Notes)
     renderer: Renderer | None = None
     """How the nodes will be shown, once a stage has counted them so."""
-    kept_free: int = 0
-    """Tokens of the window that a budget kept free beside the reply."""
+    prompt_limit: int | None = None
+    """Most tokens that a budget lets the prompt take; None where none packs for a prompt."""
     embedded: tuple[Embedded, ...] = ()
     """What embedding models have said, one record for each, so that no text is embedded twice in a query."""
 
@@ -202,7 +202,7 @@ class Trail:
             top_score=trail.top_score if outcome.top_score is None else outcome.top_score,
             notes=trail.notes if outcome.notes is None else trail.notes + outcome.notes,
             renderer=trail.renderer if outcome.renderer is None else outcome.renderer,
-            kept_free=trail.kept_free if outcome.kept_free is None else outcome.kept_free,
+            prompt_limit=trail.prompt_limit if outcome.prompt_limit is None else outcome.prompt_limit,
         )
 
     def _seen_after(self, nodes: Sequence[NodeWithScore], *, removes: bool, packs: bool) -> Mapping[int, NodeWithScore]:

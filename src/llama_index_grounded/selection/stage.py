@@ -60,8 +60,8 @@ class Outcome:
     """What embedding models have said in this query, one record for each that was asked."""
     renderer: Renderer | None = None
     """How the nodes will be shown, from a stage that counted them so."""
-    kept_free: int | None = None
-    """Tokens of the window that are kept free beside the reply, from a stage that packs for a prompt."""
+    prompt_limit: int | None = None
+    """Most tokens that the prompt may take, from a stage that packs for one."""
 
 
 def refuse_to_write(part: object, name: str) -> None:

@@ -65,7 +65,10 @@ class Plan:
     window: int | None = None
     """The model's window in tokens, as far as it was asked for."""
     kept_free: int = 0
-    """Tokens of the window that a `TokenBudget` kept free beside the reply: its safety margin, and what it was told."""
+    """Tokens of the window that a `TokenBudget` kept free beside the reply: its safety margin, and what it was told.
+
+    A smaller window of the budget's own counts here too.
+    """
     decisions: tuple[Decision, ...]
     kind: Kind
     """How the reply is given its form."""
@@ -114,6 +117,8 @@ def make_plan(
         sources=_sources(rendering.sources, packed, options.url_for, in_steps=in_steps),
         decisions=(*begun.decisions, *packed.unfit, *_cleaned(rendering.removed, packed.nodes)),
     )
+    limit = allowance if evidence.trail.prompt_limit is None else evidence.trail.prompt_limit
+    plan = replace(plan, kept_free=max(allowance - limit, 0))
     return _measured(plan, packed, parts.counter, allowance, options.num_output)
 
 
@@ -132,7 +137,6 @@ def _begun(decisions: tuple[Decision, ...], trail: Trail) -> Plan:
         warnings=trail.notes.warnings,
         calls=trail.notes.calls,
         usage=trail.notes.usage,
-        kept_free=trail.kept_free,
     )
 
 
