@@ -137,10 +137,10 @@ def test_a_budget_keeps_entities(renderer: Renderer) -> None:
 class Counting(MarkdownRenderer):
     """Counts how often a text is written."""
 
-    def block(self, node: BaseNode, key: str, score: float | None = None) -> str:
-        """Render one source."""
+    def frame(self, node: BaseNode, key: str, score: float | None = None) -> tuple[str, str, str]:
+        """Render one source in parts, of which a block is made and a size is counted."""
         COUNTED.append(node.node_id)
-        return super().block(node, key, score)
+        return super().frame(node, key, score)
 
 
 COUNTED: list[str] = []

@@ -10,10 +10,17 @@ import pytest
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
-from llama_index_grounded import AttentionReorder, CitingSynthesizer, GroundedQueryEngine, ScopedDedup, ScoreGate
+from llama_index_grounded import (
+    AttentionReorder,
+    CitingSynthesizer,
+    GroundedQueryEngine,
+    ScopedDedup,
+    ScoreGate,
+    default_postprocessors,
+)
 from llama_index_grounded.selection import SufficiencyGate
 from llama_index_grounded.synthesis import Plan
-from llama_index_grounded.testing import ScriptedLLM
+from llama_index_grounded.testing import FixedRetriever, ScriptedLLM, make_nodes
 from tests.synthesis.test_query_engine import OK, QUESTION, WordEmbedding, make_index
 
 
@@ -127,3 +134,16 @@ def test_an_async_preview_does_not_hold_up_the_loop() -> None:
     """The window, which a server may have to be asked for, is looked up outside of the loop's thread."""
     engine = make_engine(None, response_synthesizer=SlowWindow(ScriptedLLM([OK])))  # type: ignore[arg-type]
     assert len(asyncio.run(engine.apreview(QUESTION)).sources) == 4
+
+
+def test_an_engine_with_another_retriever_is_one_of_ours() -> None:
+    """It keeps its stages and its synthesizer, its preview, and its refusal of a blank question."""
+    stages = default_postprocessors(top_n=1)
+    synthesizer = CitingSynthesizer(ScriptedLLM([OK]))
+    engine = GroundedQueryEngine(FixedRetriever(make_nodes(["Here."])), synthesizer, stages)
+    other = engine.with_retriever(FixedRetriever(make_nodes(["There.", "And there."])))
+    assert isinstance(other, GroundedQueryEngine)
+    assert [scored.text for scored in other.preview("Where?").nodes] == ["There."]
+    assert [scored.text for scored in engine.preview("Where?").nodes] == ["Here."]
+    with pytest.raises(ValueError, match="blank"):
+        other.query(" ")

@@ -161,6 +161,15 @@ class GroundedQueryEngine(RetrieverQueryEngine):
             callback_manager=response_synthesizer.callback_manager,
         )
 
+    def with_retriever(self, retriever: BaseRetriever) -> GroundedQueryEngine:
+        """Return an engine that retrieves elsewhere and is the same otherwise."""
+        return type(self)(
+            retriever=retriever,
+            response_synthesizer=self._planner,
+            node_postprocessors=self._node_postprocessors,
+            callback_manager=self.callback_manager,
+        )
+
     def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         """Retrieve and select; a blank question is refused before it is embedded."""
         _refuse_blank(query_bundle)
