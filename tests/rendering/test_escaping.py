@@ -99,6 +99,15 @@ def test_clean_agrees_with_the_unicode_database() -> None:
     assert clean(every) == "".join(character for character in every if not is_removed(character))
 
 
+@pytest.mark.parametrize("around", ["", "a" * 70, "ü" * 70, "ü–" * 40], ids=["short", "ascii", "latin", "dashes"])
+def test_clean_takes_each_of_them_out_of_any_text(around: str) -> None:
+    """The long way and the fast ways agree about every character that is not printable, and about its neighbours."""
+    odd = [ch for ch in map(chr, range(0x110000)) if not ch.isprintable() and unicodedata.category(ch) != "Cn"]
+    for character in {*odd[:3000], *filter(is_removed, odd)}:
+        for near in (character, chr(ord(character) ^ 1)):
+            assert clean(f"{around}{near}{around}") == around + ("" if is_removed(near) else near) + around
+
+
 @given(texts())
 def test_clean_is_idempotent(text: str) -> None:
     """Removing characters brings no new ones together."""

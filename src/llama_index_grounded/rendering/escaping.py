@@ -23,6 +23,12 @@ _INVISIBLE = re.compile(
 )
 
 
+# In UTF-8: controls, and the first bytes of C1 controls and of tag characters, which few other characters have.
+_SUSPECTS = bytes([*range(0x09), *range(0x0E, 0x20), 0x7F, 0xC2, 0xF3])
+_BETWEEN = "\u200b\ufeff\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+"""The other ones."""
+_SHORT = 64
+
 # What most titles are: words with single spaces or hyphens between them.
 _PLAIN = re.compile(r"[A-Za-z0-9]+(?:[ -][A-Za-z0-9]+)*").fullmatch
 
@@ -34,44 +40,20 @@ def clean(text: str) -> str:
         >>> clean("pass\u200bword\u202e!")
         'password!'
     """
-    return text if text.isprintable() or _is_clean(text) else _INVISIBLE.sub("", text)
-
-
-# The same characters in UTF-8, where looking for them takes a fraction of the time: those of one byte, and the others
-# by their first byte and what follows it.
-_CONTROLS = bytes([*range(0x09), *range(0x0E, 0x20), 0x7F])
-_BEHIND_C2 = tuple(bytes([byte]) for byte in (*range(0x80, 0x85), *range(0x86, 0xA0)))
-_BEHIND_E2 = (
-    b"\x80\x8b",
-    *(bytes([0x80, byte]) for byte in range(0xAA, 0xAF)),
-    b"\x81\xa6",
-    b"\x81\xa7",
-    b"\x81\xa8",
-    b"\x81\xa9",
-)
-_BEHIND_F3 = (b"\xa0\x80", b"\xa0\x81")
+    if len(text) < _SHORT:
+        return text if text.isprintable() else _INVISIBLE.sub("", text)
+    return text if _is_clean(text) else _INVISIBLE.sub("", text)
 
 
 def _is_clean(text: str) -> bool:
-    """Tell whether `_INVISIBLE` finds nothing."""
+    """Tell whether `_INVISIBLE` finds nothing, in a third of the time for most texts."""
     try:
         raw = text.encode()
     except UnicodeEncodeError:  # half of a surrogate pair
         return False
-    if len(raw.translate(None, _CONTROLS)) < len(raw):
-        return False
-    if len(raw) == len(text):
-        return True
-    return not (
-        b"\xef\xbb\xbf" in raw
-        or (b"\xe2" in raw and _stands(raw, b"\xe2", _BEHIND_E2))
-        or (b"\xc2" in raw and _stands(raw, b"\xc2", _BEHIND_C2))
-        or (b"\xf3" in raw and _stands(raw, b"\xf3", _BEHIND_F3))
-    )
-
-
-def _stands(raw: bytes, lead: bytes, behind: tuple[bytes, ...]) -> bool:
-    return any(part.startswith(behind) for part in raw.split(lead)[1:])
+    if len(raw.translate(None, _SUSPECTS)) < len(raw):
+        return _INVISIBLE.search(text) is None
+    return len(raw) == len(text) or not any([mark in text for mark in _BETWEEN])  # noqa: C419 - a list is faster
 
 
 def escape(text: str) -> str:
