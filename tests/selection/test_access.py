@@ -6,8 +6,11 @@ import asyncio
 import copy
 import pickle
 from contextvars import ContextVar
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +21,7 @@ from pydantic import ValidationError
 from llama_index_grounded.errors import AccessViolationError, ConfigurationError
 from llama_index_grounded.evidence import STAMP
 from llama_index_grounded.selection.access import AccessGuard
+from llama_index_grounded.selection.filters import holds
 from llama_index_grounded.testing import check_postprocessor, make_nodes
 from tests.selection.parts import ids, seen
 
@@ -206,21 +210,6 @@ def test_options_that_guard_nothing_are_refused(options: dict[str, Any]) -> None
         AccessGuard(**options)
 
 
-def test_an_async_predicate_is_refused() -> None:
-    """It would return a coroutine that nobody awaits; a callable object with an async call is one too."""
-
-    async def later(_: BaseNode) -> bool:
-        return True
-
-    class Later:
-        async def __call__(self, node: BaseNode) -> bool:
-            return True
-
-    for predicate in (later, Later()):
-        with pytest.raises(ValidationError, match="answer at once"):
-            AccessGuard(predicate=predicate)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
-
-
 def test_a_guard_that_lost_its_rules_refuses_to_work() -> None:
     """Filters that are changed or emptied after construction never open the guard."""
     filters = ours()
@@ -251,3 +240,15 @@ def test_the_guard_is_stricter_than_a_cast(operator: FilterOperator) -> None:
     filters = MetadataFilters(filters=[MetadataFilter(key="tenant", value=value, operator=operator)])
     nodes = make_nodes(["x"] * 6, metadata=[{"tenant": tenant} for tenant in ("007", "7", 7, 7.0, "007 ", "7.0")])
     assert ids(AccessGuard(filters=filters, on_violation="drop").select(nodes).nodes) == ["n0"]
+
+
+@pytest.mark.parametrize("huge", [10**400, Fraction(10**400), Decimal("1e999")], ids=type)
+@pytest.mark.parametrize("found", [np.float64(7), np.float32(7), 7.0, 7, Fraction(7)], ids=type)
+def test_numbers_beyond_the_range_of_floats_stop_no_query(huge: Any, found: Any) -> None:
+    """Such a value in the metadata is one that nobody can read, not an error of the guard; other nodes go on."""
+    nodes = make_nodes(["x", "x"], metadata=[{"level": huge}, {"level": found}])
+    for operator in (FilterOperator.EQ, FilterOperator.LT):
+        filters = MetadataFilters(filters=[MetadataFilter(key="level", value=7.5, operator=operator)])
+        kept = AccessGuard(filters=filters, on_violation="drop").select(nodes).nodes
+        assert ids(kept) == (["n1"] if operator == FilterOperator.LT else [])
+    assert holds(MetadataFilters(filters=[MetadataFilter(key="level", value=10**400)]), {"level": found}) is not True

@@ -15,11 +15,18 @@ from llama_index.core.instrumentation.event_handlers.base import BaseEventHandle
 from llama_index.core.schema import QueryBundle
 from pydantic import Field
 
-from llama_index_grounded import CitingSynthesizer, GroundedResponse, ScopedDedup, ScoreGate
+from llama_index_grounded import (
+    AttentionReorder,
+    CitingSynthesizer,
+    GroundedResponse,
+    ScopedDedup,
+    ScoreGate,
+    TokenBudget,
+)
 from llama_index_grounded.errors import AccessViolationError, ConfigurationError
 from llama_index_grounded.selection.access import WITHHELD, AccessGuard
 from llama_index_grounded.testing import ScriptedLLM
-from tests.selection.parts import Foreign, backwards, decided, ids, run, run_async
+from tests.selection.parts import Foreign, backwards, decided, drop_all, ids, run, run_async
 from tests.selection.test_access import TWO, ours
 
 
@@ -124,3 +131,39 @@ async def test_a_second_guard_behind_what_adds_nodes() -> None:
             ("kept", "best_score", "ours#1"),
             ("dropped", "access", WITHHELD),
         ]
+
+
+def adding(nodes: Any) -> Any:
+    """Add a node that may not be read, as a lookup of neighbours does."""
+    return [*nodes, TWO[1]]
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        [Foreign(act=adding), TokenBudget(top_n=1)],
+        [Foreign(act=adding), ScoreGate(min_score=0.1)],
+        [ScoreGate(min_score=0.1), Foreign(act=adding), AttentionReorder(placement="end")],
+        [Foreign(act=adding), TokenBudget(top_n=1), Foreign(act=drop_all)],
+    ],
+)
+def test_a_guard_behind_stages_that_saw_added_nodes_is_refused(between: list[Any]) -> None:
+    """Once a stage may have named what no guard has seen, dropping in silence is too late, whatever is left of it."""
+    first, last = (AccessGuard(filters=ours(), on_violation="drop") for _ in range(2))
+    with pytest.raises(ConfigurationError, match="right behind whatever adds nodes"):
+        run([first, *between, last], list(TWO[:1]))
+    adds = next(place for place, stage in enumerate(between) if isinstance(stage, Foreign))
+    evidence = run([first, *between[: adds + 1], last, *between[adds + 1 :]], list(TWO[:1]))
+    assert "theirs#1" not in repr(evidence.trail.decisions)
+
+
+def test_a_stricter_guard_behind_stages_is_refused_where_it_drops() -> None:
+    """What the first guard let pass and a stage has named can not be withheld by a second guard with another rule."""
+    chain: Sequence[Any] = [
+        AccessGuard(require=["tenant"], on_violation="drop"),
+        ScoreGate(min_score=0.1),
+        AccessGuard(filters=ours(), on_violation="drop"),
+    ]
+    assert ids(run(chain, list(TWO[:1]))) == ["ours#1"]
+    with pytest.raises(ConfigurationError, match="ScoreGate"):
+        run(chain, list(TWO))

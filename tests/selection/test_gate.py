@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import random
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,8 @@ from llama_index.core.schema import NodeWithScore
 from pydantic import ValidationError
 
 from llama_index_grounded.errors import MissingScoreError
-from llama_index_grounded.selection import ScoreGate
+from llama_index_grounded.selection import MetadataScore, ScoreGate
+from llama_index_grounded.selection.carrier import Evidence
 from llama_index_grounded.selection.gate import judge
 from llama_index_grounded.testing import check_postprocessor, make_nodes
 from tests.selection.parts import ids, node_lists, seen
@@ -143,6 +146,32 @@ def test_scores_that_are_all_unknown_follow_the_option(missing: list[float | Non
         [],
         [("refused", "low_score", "n0", None, 0.5), ("refused", "low_score", "n1", None, 0.5)],
     )
+
+
+def test_nodes_that_pass_without_a_score_leave_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    """With "pass" each result says that the bar was not looked at, and the log says so once."""
+    gate = ScoreGate(min_score=0.5, on_missing_score="pass")
+    lists = [gate.select(make_nodes(["a", "b"], scores=[None, None])).nodes for _ in range(2)]
+    (warning, again) = [
+        warning for nodes in lists if isinstance(nodes, Evidence) for warning in nodes.trail.notes.warnings
+    ]
+    assert "none of 2 nodes has a score" in warning
+    assert "min_score=0.5" in warning
+    assert again == warning
+    assert [record.getMessage() for record in caplog.records] == [warning]
+
+
+@pytest.mark.parametrize("huge", [10**400, -(10**400), Fraction(10**400), Decimal("1e999")], ids=type)
+def test_numbers_beyond_the_range_of_floats_are_unknown(huge: Any) -> None:
+    """They are no error in the middle of a query: the other scores decide, and without one the option does."""
+    nodes = make_nodes(["a", "b"], scores=[0.9, 0.8], metadata=[{"m": huge}, {"m": 0.8}])
+    nodes[0].score = huge
+    signals: list[Any] = ["score", MetadataScore("m")]
+    for signal in signals:
+        (decision,) = ScoreGate(min_score=0.5, signal=signal).select(nodes).decisions
+        assert (decision.node_id, decision.value) == ("n1", 0.8)
+        with pytest.raises(MissingScoreError):
+            ScoreGate(min_score=0.5, signal=signal).select(nodes[:1])
 
 
 @pytest.mark.parametrize(

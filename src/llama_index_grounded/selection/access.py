@@ -5,11 +5,10 @@ Place: first, right behind the retriever whose filter it doubles, and once more 
 
 from __future__ import annotations
 
-import inspect
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from llama_index.core.schema import BaseNode, QueryBundle
 from llama_index.core.vector_stores import MetadataFilters
@@ -18,8 +17,9 @@ from pydantic import field_serializer, field_validator, model_validator
 from llama_index_grounded.errors import AccessViolationError, ConfigurationError
 from llama_index_grounded.evidence import strip
 from llama_index_grounded.schema import Decision
-from llama_index_grounded.selection.carrier import Evidence
-from llama_index_grounded.selection.filters import check_filters, holds, is_empty
+from llama_index_grounded.selection.carrier import Evidence, Trail, slot_of
+from llama_index_grounded.selection.filters import check_filters, holds
+from llama_index_grounded.selection.rules import is_blank, is_true, refuse_async
 from llama_index_grounded.selection.stage import Kind, Outcome, Stage
 
 __all__ = ["WITHHELD", "AccessGuard", "Violation", "violation"]
@@ -50,28 +50,25 @@ def violation(
 
     Required fields come first, then the filters, then the predicate, which never sees a node that broke one before it.
     """
-    if any(_is_blank(node.metadata, name) for name in require):
+    if any(is_blank(node.metadata.get(name)) for name in require):
         return Violation(rule="require")
     if filters is not None and holds(filters, node.metadata) is not True:
         return Violation(rule="filters")
     if predicate is None:
         return None
     try:
-        # The object True itself: 1, "yes" and a coroutine that nobody awaits are truthy too.
-        return None if predicate(node) is True else Violation(rule="predicate")
+        return None if is_true(predicate, node) else Violation(rule="predicate")
+    except ConfigurationError:
+        raise
     except Exception as error:  # noqa: BLE001 - whatever went wrong, nobody has said yes
         return Violation(rule="predicate_error", error=error)
-
-
-def _is_blank(metadata: Mapping[str, Any], name: str) -> bool:
-    value = metadata.get(name)
-    return is_empty(value) or (isinstance(value, str) and value.isspace())
 
 
 class AccessGuard(Stage):
     """Stop nodes that this query may not read: the second lock, behind the filter of the retriever.
 
-    A node passes only where every rule is shown to hold. Fields in ``require`` must be there and not blank. ``filters``
+    A node passes only where every rule is shown to hold. Fields in ``require`` must be there and say something: an
+    invisible text, ``[""]`` and not-a-number do not. ``filters``
     are evaluated exactly (`filters.holds`): the text ``"007"`` is not the number 7, ``True`` is not 1, and a missing
     field or a comparison of two kinds of value is a violation, under NOT too. The predicate must return True itself.
 
@@ -86,12 +83,13 @@ class AccessGuard(Stage):
             there. It can not be written to a dict, and to pickle it must be importable by its name.
         require: Metadata fields that every node must have.
         on_violation: ``"raise"``, or ``"drop"`` to go on without the node. ``"drop"`` must be the first stage of this
-            package or stand behind another guard: decisions of earlier stages name nodes.
+            package, or the first behind whatever adds nodes: decisions of the stages in between name nodes.
         keys: Names of the identifying metadata fields.
 
     Raises:
         AccessViolationError: When a node breaks a rule and ``on_violation`` is ``"raise"``.
-        ConfigurationError: On use, when ``"drop"`` comes behind other stages.
+        ConfigurationError: On use, when ``"drop"`` comes behind stages that may have named what it drops, and when the
+            predicate returns something to await.
 
     Example:
         >>> from llama_index_grounded.testing import make_nodes
@@ -102,6 +100,7 @@ class AccessGuard(Stage):
     """
 
     kind: ClassVar[Kind] = "filter"
+    guards: ClassVar[bool] = True
 
     filters: MetadataFilters | None = None
     predicate: Predicate | None = None
@@ -119,9 +118,7 @@ class AccessGuard(Stage):
     @field_validator("predicate")
     @classmethod
     def _answers_at_once(cls, predicate: Predicate | None) -> Predicate | None:
-        asynchronous = (predicate, getattr(predicate, "__call__", None))  # noqa: B004 - the method, not whether there is one
-        if any(map(inspect.iscoroutinefunction, asynchronous)):
-            raise ConfigurationError("predicate must answer at once; an async function only returns a coroutine")
+        refuse_async(predicate)
         return predicate
 
     @field_validator("require")
@@ -149,12 +146,8 @@ class AccessGuard(Stage):
         """Let every node pass, raise, or leave out those that break a rule."""
         # Asked again: an assignment that Pydantic refuses as a whole has still taken place.
         self._check_rules()
-        stages = nodes.trail.stages
-        if self.on_violation == "drop" and stages and not isinstance(stages[0], AccessGuard):
-            raise ConfigurationError(
-                f"AccessGuard(on_violation='drop') comes behind {stages[0].class_name()}, whose decisions may name the "
-                "nodes that it drops: put the guard first"
-            )
+        if self.on_violation == "drop":
+            _check_place(nodes.trail)
         rules = {"filters": self.filters, "predicate": self.predicate, "require": self.require}
         judged = [(scored, violation(strip(scored).node, **rules)) for scored in nodes]  # type: ignore[arg-type]
         broken = [(scored.node.node_id, found) for scored, found in judged if found]
@@ -164,6 +157,8 @@ class AccessGuard(Stage):
         if self.on_violation == "raise":
             cause = next((found.error for _, found in broken if found.error), None)
             raise AccessViolationError(self.class_name(), len(nodes), named) from cause
+        if any(slot_of(scored) < nodes.trail.shown for scored, found in judged if found):
+            raise _too_late(nodes.trail)
         _log(len(nodes), named)
         kept = [scored for scored, found in judged if not found]
         return Outcome(kept, [self.decision(scored, "dropped", "access") for scored, found in judged if found])
@@ -171,6 +166,20 @@ class AccessGuard(Stage):
     def disclosed(self, decisions: Sequence[Decision]) -> Sequence[Decision]:
         """Withhold the ids of dropped nodes from whoever asked the query."""
         return [replace(decision, node_id=WITHHELD, document_id=WITHHELD) for decision in decisions]
+
+
+def _check_place(trail: Trail) -> None:
+    """Refuse to drop what may have been named already: by the first stages, or after nodes were added."""
+    if trail.unguarded or (trail.stages and not trail.stages[0].guards):
+        raise _too_late(trail)
+
+
+def _too_late(trail: Trail) -> ConfigurationError:
+    earlier = trail.unguarded or next(stage.class_name() for stage in reversed(trail.stages) if not stage.guards)
+    return ConfigurationError(
+        f"AccessGuard(on_violation='drop') comes behind {earlier}, whose decisions may name the nodes that it drops: "
+        "put the guard first, and another one right behind whatever adds nodes"
+    )
 
 
 def _log(received: int, named: Sequence[tuple[str, str]]) -> None:

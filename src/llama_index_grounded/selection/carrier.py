@@ -164,6 +164,12 @@ class Trail:
     """How the nodes will be shown, once a stage has counted them so."""
     prompt_limit: int | None = None
     """Most tokens that a budget lets the prompt take; None where none packs for a prompt."""
+    guarded: int = 0
+    """The nodes whose slot is below have come to a guard."""
+    shown: int = 0
+    """The nodes whose slot is below have come to another stage, whose decisions may name them."""
+    unguarded: str = ""
+    """The first stage, where there is one, to which nodes came that no guard had seen."""
     embedded: tuple[Embedded, ...] = ()
     """What embedding models have said, one record for each, so that no text is embedded twice in a query."""
 
@@ -188,8 +194,12 @@ class Trail:
         removes = bool(is_remover(stage))
         trail = self if removes or stage.kind == "reorder" else self.sealed()
         removals = (*trail.removals, *outcome.removals)
+        guarded, shown, unguarded = self._named_by(stage)
         return replace(
             trail.knowing(outcome.embedded),
+            guarded=guarded,
+            shown=shown,
+            unguarded=unguarded,
             handed=handed,
             stages=(*trail.stages, stage),
             decisions=(*trail.decisions, *decisions),
@@ -204,6 +214,12 @@ class Trail:
             renderer=trail.renderer if outcome.renderer is None else outcome.renderer,
             prompt_limit=trail.prompt_limit if outcome.prompt_limit is None else outcome.prompt_limit,
         )
+
+    def _named_by(self, stage: Stage) -> tuple[int, int, str]:
+        """Return ``guarded``, ``shown`` and ``unguarded`` after a stage."""
+        if stage.guards:
+            return self.slots, self.shown, self.unguarded
+        return self.guarded, self.slots, self.unguarded or (stage.class_name() if self.slots > self.guarded else "")
 
     def _seen_after(self, nodes: Sequence[NodeWithScore], *, removes: bool, packs: bool) -> Mapping[int, NodeWithScore]:
         if not (removes or packs):

@@ -15,6 +15,7 @@ from pydantic import Field, field_serializer, field_validator
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.selection.carrier import Evidence, Notes
 from llama_index_grounded.selection.gate import ScoreGate
+from llama_index_grounded.selection.rules import is_true, refuse_async
 from llama_index_grounded.selection.stage import Kind, Outcome, Stage, refuse_to_write
 from llama_index_grounded.selection.sufficiency import SufficiencyGate
 
@@ -115,7 +116,7 @@ class EvidenceGate(Stage):
     """Reject by a rule of the application, such as "at least one node of type policy".
 
     The rule sees all nodes in order and must return True itself for them to pass. What it raises is raised: a rule with
-    a fault is no reason to answer.
+    a fault is no reason to answer. It answers at once: an async function is refused.
 
     Args:
         predicate: From the list of nodes to True or anything else.
@@ -145,6 +146,7 @@ class EvidenceGate(Stage):
     def _can_be_called(cls, predicate: Any) -> Any:
         if not callable(predicate):
             raise ConfigurationError("predicate must be callable")
+        refuse_async(predicate)
         return predicate
 
     def choose(self, nodes: Evidence, query: QueryBundle | None) -> Outcome:
@@ -154,4 +156,4 @@ class EvidenceGate(Stage):
         return Outcome([], [self.decision(scored, "refused", self.reason) for scored in nodes])
 
     def _holds(self, nodes: Sequence[NodeWithScore]) -> bool:
-        return self.predicate(nodes) is True
+        return is_true(self.predicate, nodes)

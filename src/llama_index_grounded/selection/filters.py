@@ -103,10 +103,16 @@ def _kind(value: object) -> str | None:
         return "text"
     if isinstance(value, (list, tuple)):
         return "list"
-    if isinstance(value, Integral):
-        return "number"
-    finite = value.is_finite() if isinstance(value, Decimal) else isinstance(value, Real) and math.isfinite(value)
-    return "number" if finite else None
+    return "number" if isinstance(value, Integral) or _is_finite(value) else None
+
+
+def _is_finite(value: object) -> bool:
+    if isinstance(value, Decimal):
+        return value.is_finite()
+    try:
+        return isinstance(value, Real) and math.isfinite(value)
+    except OverflowError:  # a fraction beyond the range of floats
+        return False
 
 
 def _same(found: Any, wanted: Any) -> Truth:
@@ -114,7 +120,7 @@ def _same(found: Any, wanted: Any) -> Truth:
     if kind is None or kind != _kind(wanted):
         return None
     if kind != "list":
-        return bool(found == wanted)
+        return _compared(op.eq, found, wanted)
     pairs = _all(_same(one, other) for one, other in zip(found, wanted, strict=False))
     return pairs if len(found) == len(wanted) or pairs is None else False
 
@@ -131,9 +137,16 @@ def _ordered(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Truth]:
         # Stores cast such texts to numbers, where "9" comes before "10"; as texts it comes behind.
         if kind == "text" and _reads_as_number(found) and _reads_as_number(wanted):
             return None
-        return bool(compare(found, wanted))
+        return _compared(compare, found, wanted)
 
     return decide
+
+
+def _compared(compare: Callable[[Any, Any], Any], found: Any, wanted: Any) -> Truth:
+    try:
+        return bool(compare(found, wanted))
+    except OverflowError:  # NumPy's floats with an int beyond their range
+        return None
 
 
 def _reads_as_number(text: str) -> bool:

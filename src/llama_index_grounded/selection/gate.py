@@ -67,7 +67,7 @@ class ScoreGate(Stage):
         min_score: What the best score must reach, on the scale of the retriever.
         signal: What to compare: the node's own ``"score"``, a `VectorSimilarity` for hybrid and fused lists, or a
             `MetadataScore`.
-        on_missing_score: What to do when no node has a score: ``"raise"``, ``"pass"`` or ``"refuse"``.
+        on_missing_score: What to do when no node has a score: ``"raise"``, ``"pass"`` with a warning, or ``"refuse"``.
         drop_below: Leave out single nodes whose known score is below this.
         min_margin: By how much the best must lead the second-best chunk, 0 or more.
         keys: Names of the identifying metadata fields.
@@ -91,7 +91,7 @@ class ScoreGate(Stage):
     drop_below: Finite | None = None
     min_margin: Annotated[Finite, Field(ge=0)] = 0.0
 
-    _told: bool = PrivateAttr(default=False)
+    _told: set[str] = PrivateAttr(default_factory=set[str])
 
     def choose(self, nodes: Evidence, query: QueryBundle | None) -> Outcome:
         """Refuse all nodes, or leave out those below ``drop_below``."""
@@ -104,15 +104,15 @@ class ScoreGate(Stage):
         judgement = judge(signals, min_score=self.min_score, min_margin=self.min_margin)
         outcome = (self._passed if judgement.passed else self._refused)(nodes, scores, judgement)
         odd = odd_scale(signals, self.min_score) if self.signal == "score" else ""
-        notes = self._warned(odd) if odd else None
+        notes = self._warned("scale", odd) if odd else None
         return replace(outcome, top_score=max(signals), notes=notes, embedded=embedded)
 
-    def _warned(self, odd: str) -> Notes:
+    def _warned(self, about: str, text: str) -> Notes:
         """Warn in every result, and once in the log."""
-        warning = f"{self.class_name()}: {odd}"
-        if not self._told:
+        warning = f"{self.class_name()}: {text}"
+        if about not in self._told:
             _logger.warning(warning)
-            self._told = True
+            self._told.add(about)
         return Notes(warnings=(warning,))
 
     def _signals(self, nodes: Evidence, query: QueryBundle | None) -> tuple[Sequence[float | None], Sequence[Embedded]]:
@@ -127,7 +127,10 @@ class ScoreGate(Stage):
         if self.on_missing_score == "raise":
             raise MissingScoreError(self.class_name(), tuple(scored.node.node_id for scored in nodes))
         if self.on_missing_score == "pass":
-            return Outcome(nodes)
+            missing = (
+                f"none of {len(nodes)} nodes has a score, so they passed without a look at min_score={self.min_score:g}"
+            )
+            return Outcome(nodes, notes=self._warned("missing", missing))
         return Outcome([], [self.decision(scored, "refused", "low_score", limit=self.min_score) for scored in nodes])
 
     def _refused(self, nodes: Sequence[NodeWithScore], scores: Sequence[float | None], judgement: Judgement) -> Outcome:

@@ -105,7 +105,7 @@ class MetadataScore(BaseModel):
         value = noted.get(self.key, scored.node.metadata.get(self.key))
         if isinstance(value, bool) or not isinstance(value, Real):
             return None
-        return known(float(value))
+        return known(value)
 
 
 Signal = Literal["score"] | Annotated[VectorSimilarity | MetadataScore, Field(discriminator="signal")]
@@ -144,9 +144,15 @@ class RecordScore(Stage):
         return Outcome(noted)
 
 
-def known(score: float | None) -> float | None:
-    """Read a score as a float; None, not-a-number and infinite ones are unknown."""
-    return float(score) if score is not None and math.isfinite(score) else None
+def known(score: Any) -> float | None:
+    """Read a score as a float; None, not-a-number, infinite ones and those beyond the range of floats are unknown."""
+    if score is None:
+        return None
+    try:
+        value = float(score)
+    except OverflowError:
+        return None
+    return value if math.isfinite(value) else None
 
 
 def cosine(one: Sequence[float], other: Sequence[float]) -> float | None:

@@ -85,6 +85,8 @@ class Stage(BaseNodePostprocessor):
     """True for a stage whose dropped nodes were not judged: they count as never seen, or stand in another node."""
     judges_together: ClassVar[bool] = False
     """True for a gate that passes every node or none, so that a `CombinedGate` can ask it."""
+    guards: ClassVar[bool] = False
+    """True for a stage that has seen to it that this query may read the nodes."""
 
     keys: MetadataKeys = DEFAULT_KEYS
 
