@@ -2,7 +2,9 @@
 
     python examples/tenants.py
 
-It runs offline, on embedded PostgreSQL, static embeddings and an extractive answerer (the extra "demo").
+The tenants are named 007 and 7, on purpose: the store reads both as the number 7 where a filter compares with EQ, and
+the guard catches what comes along. Name yours t_007 (docs/how-to/tenants.md). It runs offline, on embedded PostgreSQL,
+static embeddings and an extractive answerer (the extra "demo").
 """
 
 from __future__ import annotations
@@ -22,23 +24,24 @@ from support.models import Models, choose_models
 from support.printing import audit_lines, say, show_progress
 
 PAGES = {
-    ("t_007", "all"): "Acme customers can return a gadget within 21 days of delivery.",
-    ("t_007", "staff"): "Acme staff resell a returned gadget at a margin of 40 %.",
-    ("t_7", "all"): "Bolt customers can return a gadget within 14 days of delivery.",
+    ("007", "all"): "Acme customers can return a gadget within 21 days of delivery.",
+    ("007", "staff"): "Acme staff resell a returned gadget at a margin of 40 %.",
+    ("7", "all"): "Bolt customers can return a gadget within 14 days of delivery.",
 }
 QUESTION = "Within how many days can a customer return a gadget?"
 
 
 def main() -> int:
-    """Ask for both tenants, then see what the guard does when the filter was forgotten."""
+    """Ask for both tenants, by a filter that compares texts and by one that the store reads as a number."""
     logging.basicConfig(level=logging.ERROR)
     try:
         models = choose_models(None)
         index = open_index(models)
-        for tenant in ("t_007", "t_7"):
-            print(f"{tenant}: {engine_for(tenant, index, models).query(QUESTION)}")
-        response = engine_for("t_7", index, models, forgotten=True).query(QUESTION)
-        print(f"Without a filter in the retriever, t_7: {response}")
+        for operator in (FilterOperator.IN, FilterOperator.EQ):
+            for tenant in ("007", "7"):
+                response = engine_for(tenant, index, models, operator).query(QUESTION)
+                withheld = sum(decision.reason == "access" for decision in response.grounded.decisions)
+                print(f"{tenant} by {operator.name}: {response} ({withheld} withheld by the guard)")
         print("\n".join(audit_lines(response.grounded)))
     except SetupError as error:
         say(f"tenants: {error}")
@@ -46,12 +49,12 @@ def main() -> int:
     return 0
 
 
-def readable_by(tenant: str) -> MetadataFilters:
-    """Say what a customer of a tenant may read. IN compares texts; the store reads EQ with "007" as a number."""
-    wanted = {"tenant": [tenant], "audience": ["all"]}
-    return MetadataFilters(
-        filters=[MetadataFilter(key=key, operator=FilterOperator.IN, value=value) for key, value in wanted.items()]
-    )
+def readable_by(tenant: str, operator: FilterOperator) -> MetadataFilters:
+    """Say what a customer of a tenant may read."""
+    wanted = [tenant] if operator == FilterOperator.IN else tenant
+    own = MetadataFilter(key="tenant", operator=operator, value=wanted)
+    public = MetadataFilter(key="audience", operator=FilterOperator.IN, value=["all"])
+    return MetadataFilters(filters=[own, public])
 
 
 def open_index(models: Models) -> VectorStoreIndex:
@@ -62,14 +65,13 @@ def open_index(models: Models) -> VectorStoreIndex:
     return VectorStoreIndex.from_vector_store(store, embed_model=models.embedding)
 
 
-def engine_for(tenant: str, index: VectorStoreIndex, models: Models, *, forgotten: bool = False) -> GroundedQueryEngine:
-    """Build the engine of one tenant; only ``forgotten=True`` leaves the retriever's own filter out."""
-    rule = readable_by(tenant)
-    guard = AccessGuard(filters=rule, require=["tenant", "audience"], on_violation="drop" if forgotten else "raise")
+def engine_for(tenant: str, index: VectorStoreIndex, models: Models, operator: FilterOperator) -> GroundedQueryEngine:
+    """Build the engine of one tenant: one rule in the retriever, and once more in the guard, which compares exactly."""
+    rule = readable_by(tenant, operator)
+    guard = AccessGuard(filters=rule, require=["tenant", "audience"], on_violation="drop")
     stages = [guard, *default_postprocessors(min_score=models.min_score, top_n=3)]
-    filters = None if forgotten else rule
     return GroundedQueryEngine.from_args(
-        index, models.llm, similarity_top_k=10, filters=filters, node_postprocessors=stages
+        index, models.llm, similarity_top_k=10, filters=rule, node_postprocessors=stages
     )
 
 

@@ -12,12 +12,18 @@ import tenants
 def test_each_tenant_is_answered_from_its_own_pages(
     data_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Both get their own answer, and where the filter was forgotten two pages are withheld without their ids."""
+    """Both get their own answer under either filter; what the number filter lets in is withheld, and named nowhere."""
     monkeypatch.setenv("GROUNDED_DATA", str(data_folder))
     assert tenants.main() == 0
-    acme, bolt, forgotten, *audit = capsys.readouterr().out.splitlines()
-    assert acme.startswith("t_007: Acme customers can return a gadget within 21 days")
-    assert bolt.startswith("t_7: Bolt customers can return a gadget within 14 days")
-    assert "Bolt customers" in forgotten
-    assert not [line for line in (bolt, forgotten, *audit) if "Acme" in line or "t_007" in line]
-    assert [line for line in audit if "AccessGuard" in line] == ["  AccessGuard dropped (withheld): access"] * 2
+    *answers, audit = capsys.readouterr().out.split("\n", maxsplit=4)
+    acme, bolt = (
+        "Acme customers can return a gadget within 21 days",
+        "Bolt customers can return a gadget within 14 days",
+    )
+    starts = [f"007 by IN: {acme}", f"7 by IN: {bolt}", f"007 by EQ: {acme}", f"7 by EQ: {bolt}"]
+    assert [line.startswith(start) for line, start in zip(answers, starts, strict=True)] == [True] * 4
+    assert [line.split("(")[-1] for line in answers] == [f"{count} withheld by the guard)" for count in (0, 0, 1, 1)]
+    assert [line for line in audit.splitlines() if "AccessGuard" in line] == [
+        "  AccessGuard dropped (withheld): access"
+    ]
+    assert "Acme" not in audit
