@@ -52,7 +52,7 @@ def test_a_chunk_that_two_nodes_hold_is_listed_by_both() -> None:
 
 
 def test_what_comes_back_lists_what_still_goes() -> None:
-    """The budget rejects the node that two went for: one comes back and lists the other; the first pass's lists stay."""
+    """The budget rejects the node that two went for: one comes back and lists the other; old lists stay."""
     nodes = make_nodes([f"{B}\n\n{' '.join([A, C] * 9)}", B, B], metadata=documents("a", "b", "c"))
     kept = WIDE.postprocess_nodes(nodes)
     packed = run([WIDE, TokenBudget(max_tokens=room_for(B, document_id="b"))], nodes)

@@ -21,18 +21,16 @@ _LEVELS = 9
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What gives a block its meaning: the headings above it and the lines that lead it in."""
+    """What gives a block its meaning: the headings above it and the lines that lead it in.
+
+    Two blocks of the same text say the same if they have the same lead-in lines, and the same headings as far as those
+    of both are known.
+    """
 
     headings: tuple[str, ...]
     """The nearest first. Those above the chunk's beginning are unknown."""
     lead_ins: int
     """Hash of the line that leads the block in ("E-books:") and of the ones right before that; 0 without any."""
-
-    def fits(self, other: Frame) -> bool:
-        """Tell whether two blocks of the same text say the same, as far as both frames are known."""
-        return self.lead_ins == other.lead_ins and all(
-            one == two for one, two in zip(self.headings, other.headings, strict=False)
-        )
 
 
 class Chunk:

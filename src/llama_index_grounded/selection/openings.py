@@ -29,21 +29,17 @@ def openings(text: str) -> set[str]:
     """
     if not text.isascii():
         text = unicodedata.normalize("NFC", text)
-    lines = [words[:MIN_WORDS] for line in text.splitlines() if (words := line.split(None, MIN_WORDS))]
-    begun = [words if len(words) == MIN_WORDS else _joined(lines, at) for at, words in enumerate(lines)]
-    found = set(map(" ".join, begun))
-    if has_unspaced(text):
-        found.update("\n" + "".join(words)[:MIN_WORDS] for words in begun)
-    return found
-
-
-def _joined(lines: Sequence[list[str]], at: int) -> list[str]:
-    """Go on behind a short line until there are enough words."""
     words: list[str] = []
-    while len(words) < MIN_WORDS and at < len(lines):
-        words += lines[at]
-        at += 1
-    return words[:MIN_WORDS]
+    starts: list[int] = []
+    for line in text.splitlines():
+        # No more than the first ones of a line are ever looked at, and a short line goes on in the next one.
+        if first := line.split(None, MIN_WORDS)[:MIN_WORDS]:
+            starts.append(len(words))
+            words += first
+    begun = {" ".join(words[start : start + MIN_WORDS]) for start in starts}
+    if has_unspaced(text):
+        begun.update(["\n" + name.replace(" ", "")[:MIN_WORDS] for name in begun])
+    return begun
 
 
 class Openings:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, RelatedNodeInfo
 
@@ -19,12 +19,34 @@ __all__ = ["Level", "ListingLedger", "PositionLedger", "Scope", "TextLedger", "s
 
 Scope = Literal["section", "document", "global"]
 Level = Literal["paragraph", "chunk"]
+_ByHeadings: TypeAlias = "dict[tuple[str, ...], tuple[int, str]]"
 
 
-@dataclass(frozen=True, slots=True)
-class _Twin:
-    node_id: str
-    frame: Frame
+class _Twins:
+    """Which node says a text first, by what frames it there."""
+
+    def __init__(self) -> None:
+        self._said: defaultdict[Hashable, tuple[_ByHeadings, _ByHeadings]] = defaultdict(lambda: ({}, {}))
+        self._count = 0
+
+    def add(self, text: Hashable, frame: Frame, node_id: str) -> None:
+        """Note a text; of two nodes that say it in the same frame the first counts."""
+        exactly, below = self._said[text, frame.lead_ins]
+        self._count += 1
+        twin = self._count, node_id
+        exactly.setdefault(frame.headings, twin)
+        for known in range(len(frame.headings)):
+            below.setdefault(frame.headings[:known], twin)
+
+    def find(self, text: Hashable, frame: Frame) -> str | None:
+        """Return the first node that says a text in a frame that fits, as far as both frames are known."""
+        said = self._said.get((text, frame.lead_ins))
+        if said is None:
+            return None
+        exactly, below = said
+        found = [exactly.get(frame.headings[:known]) for known in range(len(frame.headings) + 1)]
+        found.append(below.get(frame.headings))
+        return min((twin for twin in found if twin is not None), default=(0, None))[1]
 
 
 class TextLedger:
@@ -33,8 +55,8 @@ class TextLedger:
     def __init__(self, scope: Scope, level: Level) -> None:
         self._scope: Scope = scope
         self._level: Level = level
-        self._paragraphs: dict[Hashable, list[_Twin]] = defaultdict(list)
-        self._chunks: dict[Hashable, list[_Twin]] = defaultdict(list)
+        self._paragraphs = _Twins()
+        self._chunks = _Twins()
         self._recent: list[Chunk] = []
         self.shortened: list[NodeWithScore] = []
         """Every copy that was left of a node, also on the way to nothing."""
@@ -54,9 +76,7 @@ class TextLedger:
 
     def _cut(self, chunk: Chunk) -> Cut:
         scope = scope_of(chunk.scored.node, self._scope)
-        if chunk.first is not None and (
-            twin := _fitting(self._chunks[scope, chunk.evidence], chunk.frames[chunk.first])
-        ):
+        if chunk.first is not None and (twin := self._chunks.find((scope, chunk.evidence), chunk.frames[chunk.first])):
             return Cut(None, {twin: len(chunk.text)})
         if self._level == "chunk":
             return Cut(chunk.scored)
@@ -64,7 +84,7 @@ class TextLedger:
             at: twin
             for at, block in enumerate(chunk.blocks)
             if block.kind == "prose"
-            and (twin := _fitting(self._paragraphs[scope, chunk.folded[at]], chunk.frames[at]))
+            and (twin := self._paragraphs.find((scope, chunk.folded[at]), chunk.frames[at]))
             and word_count(chunk.folded[at]) >= MIN_WORDS
         }
         return chunk.without(twins, framed=True)
@@ -73,12 +93,12 @@ class TextLedger:
         """Note what the model will see."""
         chunk = self._chunk_of(scored)
         scope = scope_of(scored.node, self._scope)
-        twins = [_Twin(scored.node.node_id, frame) for frame in chunk.frames]
+        node_id = scored.node.node_id
         if chunk.first is not None:
-            self._chunks[scope, chunk.evidence].append(twins[chunk.first])
-        for block, folded, twin in zip(chunk.blocks, chunk.folded, twins, strict=True):
+            self._chunks.add((scope, chunk.evidence), chunk.frames[chunk.first], node_id)
+        for block, folded, frame in zip(chunk.blocks, chunk.folded, chunk.frames, strict=True):
             if block.kind == "prose":
-                self._paragraphs[scope, folded].append(twin)
+                self._paragraphs.add((scope, folded), frame, node_id)
 
     def _chunk_of(self, scored: NodeWithScore) -> Chunk:
         """Split a node once, though it is trimmed first and then admitted."""
@@ -200,10 +220,6 @@ def scope_of(node: BaseNode, scope: Scope) -> Hashable:
     if scope == "section":
         return who.document_id, who.revision, who.version, field(node, "section")
     return () if scope == "global" else who[:3]
-
-
-def _fitting(twins: list[_Twin], frame: Frame) -> str | None:
-    return next((twin.node_id for twin in twins if twin.frame.fits(frame)), None)
 
 
 def _holder(regions: list[_Region], start: int, text: str) -> str | None:
