@@ -35,6 +35,7 @@ from llama_index_grounded import (
 from llama_index_grounded.errors import AccessViolationError
 from llama_index_grounded.selection.access import WITHHELD, AccessGuard
 from support.extractive import ExtractiveLLM
+from tests.caches import cached_texts
 from tests.postgres import PgStore, Postgres, WordLlamaEmbedding
 
 QUERIES = 200
@@ -240,7 +241,7 @@ def test_one_name_that_is_no_number_breaks_the_filter_of_the_others(
 
 @pytest.mark.timeout(180)  # on a busy machine
 async def test_behind_a_filter_that_mixes_the_guard_keeps_everything_apart(index: VectorStoreIndex) -> None:
-    """200 queries at once: no answer, citation, source, prompt, audit, event or log line crosses a tenant."""
+    """200 queries at once: no answer, citation, source, prompt, audit, event, log line or cache crosses a tenant."""
     engines = {
         who: engine_for(index, who, [tenant_filter(who, FilterOperator.EQ)], on_violation="drop") for who in MARKS
     }
@@ -259,6 +260,8 @@ async def test_behind_a_filter_that_mixes_the_guard_keeps_everything_apart(index
         assert sum("AccessGuard dropped" in line for line in seen[who]) == len(answers[who])
     assert not seen["nobody"]
     assert [dict(vars(part)) for part in parts] == before
+    del answers
+    assert not [text for text in cached_texts() if any(word in text.lower() for word in ("alphac", "betash", "gammas"))]
 
 
 async def test_with_an_exact_filter_not_even_the_retriever_tells(index: VectorStoreIndex) -> None:

@@ -17,7 +17,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from functools import lru_cache
 from itertools import pairwise
 
 from llama_index_grounded.checks.folding import Folded, in_word
@@ -87,6 +86,7 @@ _MARKER = re.compile(r"[\s>]*(?:[-*+•·]|\#{1,6}|\d{1,3}[.)])\s+[\s*_\"'`]*")
 _BEFORE_BLOCK = re.compile(r"[\s>*_\"'`]*")
 _LINE = re.compile(r"\r\n|[\n\r\x0b\x0c\x85\u2028\u2029]")
 _SENTENCE_ENDS = ".!?:…。！？："
+_MOST_SEEN = 4096
 _OPENERS = " *_\"'`([>#-"
 
 
@@ -95,7 +95,8 @@ def may_begin(source: Folded, at: int) -> bool:
     return at == 0 or (
         _whole(source, at)
         and (
-            _begins_block(source, at) or not (_in_quantity(near := _around(source, at)) or _AFTER_NEGATION.search(near))
+            _begins_block(source, at)
+            or not (_in_quantity(source, near := _around(source, at)) or _AFTER_NEGATION.search(near))
         )
     )
 
@@ -105,7 +106,7 @@ def may_end(source: Folded, at: int) -> bool:
     if at == len(source.text):
         return True
     near = _around(source, at)
-    if not _whole(source, at) or not (_in_quantity(near) or _BEFORE_NEGATION.search(near)):
+    if not _whole(source, at) or not (_in_quantity(source, near) or _BEFORE_NEGATION.search(near)):
         return _whole(source, at)
     following = at + (source.text[at] == " ")
     return following < len(source.text) and _begins_block(source, following)
@@ -190,9 +191,16 @@ def _begins_block(source: Folded, at: int) -> bool:
     return word.istitle() or (blank and not word[:1].islower() and not word[:1].isdigit())
 
 
-@lru_cache(maxsize=4096)
-def _in_quantity(near: str) -> bool:
-    """Say whether the cut goes through a quantity."""
+def _in_quantity(source: Folded, near: str) -> bool:
+    """Say whether the cut goes through a quantity. A source may repeat itself at thousands of places."""
+    if near not in source.seen:
+        if len(source.seen) >= _MOST_SEEN:
+            source.seen.clear()
+        source.seen[near] = _goes_through_quantity(near)
+    return source.seen[near]
+
+
+def _goes_through_quantity(near: str) -> bool:
     before, after = near.split("\0", 1)
     if _BROKEN.search(f"{before[-_CLOSE:]}\0{after[:_CLOSE]}"):
         return True

@@ -80,6 +80,8 @@ class Folded:
     _start: list[int] = field(default_factory=list[int], repr=False)
     _end: list[int] = field(default_factory=list[int], repr=False)
     _composed: _Composed | None = field(default=None, repr=False)
+    seen: dict[str, bool] = field(default_factory=dict[str, bool], repr=False, compare=False)
+    """Whether a cut goes through a quantity, by the text around it: kept here, `cuts` forgets it with the text."""
 
     def came_from(self, index: int) -> tuple[int, int]:
         """Return start and end of the original characters that became one folded character.

@@ -18,7 +18,6 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import pairwise
 
 from llama_index_grounded.text.case import lower
@@ -94,6 +93,8 @@ def content_words(text: str, *, turkish: bool = False) -> list[Word]:
         >>> [word.stem for word in content_words("Kitapları iade edin.", turkish=True)]
         ['kitab', 'iad', 'edin']
     """
+    # For this text alone: what outlives a query must not hold words of documents.
+    stems: dict[str, str] = {}
     found, negates_next = list[Word](), False
     for place, written in enumerate(_written(text)):
         small = lower(written)
@@ -104,9 +105,12 @@ def content_words(text: str, *, turkish: bool = False) -> list[Word]:
             negates_next = True
         elif front == "only":
             negates_next = False
-        elif front not in _STOP and (stem := _stem(front, turkish)):
-            found.append(Word(stem, written, name=place > 0 and written[0].isupper(), negated=negates_next))
-            negates_next = False
+        elif front not in _STOP:
+            if front not in stems:
+                stems[front] = _stem(front, turkish=turkish)
+            if stems[front]:
+                found.append(Word(stems[front], written, name=place > 0 and written[0].isupper(), negated=negates_next))
+                negates_next = False
     return found
 
 
@@ -163,8 +167,7 @@ def _front(word: str) -> str:
     return parts[0] if len(parts) == 1 or len(parts[0]) > 1 else parts[1]
 
 
-@lru_cache(maxsize=10_000)
-def _stem(word: str, turkish: bool) -> str:  # noqa: FBT001 - a key of the cache
+def _stem(word: str, *, turkish: bool) -> str:
     plain = _MARKS.sub("", unicodedata.normalize("NFKD", word)).replace("ı", "i")
     plain = _ARABIC_ARTICLE.sub("", unicodedata.normalize("NFC", plain), count=1)
     if not turkish:

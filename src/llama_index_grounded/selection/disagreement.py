@@ -13,7 +13,6 @@ import re
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from llama_index_grounded.text.case import lower
 from llama_index_grounded.text.signature import Signature, differences, signature
@@ -237,10 +236,5 @@ def _blocks(text: str) -> Iterator[str]:
 
 
 def _stems(text: str) -> frozenset[str]:
-    words = _WORD.findall(lower(text))
-    return frozenset(_stem(word) for word in words if word not in _STOP and len(word) < _LONGEST)
-
-
-@lru_cache(maxsize=10_000)
-def _stem(word: str) -> str:
-    return _ENDING.sub("", word)[:_STEM]
+    words = set(_WORD.findall(lower(text)))
+    return frozenset(_ENDING.sub("", word)[:_STEM] for word in words if word not in _STOP and len(word) < _LONGEST)
