@@ -1,23 +1,24 @@
 """Measure the cheap filter for disagreeing sources, alone: nobody confirms what it finds.
 
-    python bench/conflicts.py --data FOLDER
+    python -m bench.conflicts --data FOLDER
 
 Two documents of a question truly conflict if both say what the answer is and they share no answer (``says`` of the
 version sets, ``answer`` of ramdocs, "unknown" apart). Precision and recall of pairs count every such pair; those of
 questions count whether anything is found where anything is. The base rate is the share of pairs, or questions, that
-conflict: the precision of a filter that flags all of them. FOLDER holds ``NAME.dev.jsonl`` and ``NAME.corpus.jsonl``.
+conflict: the precision of a filter that flags all of them. FOLDER holds ``NAME.dev.jsonl``, and ``NAME.corpus.jsonl``
+where the texts stand apart.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bench.sets import rows_of
 from llama_index_grounded.selection.disagreement import Disagreement, disagreements
 
 SETS = ("ramdocs", "etcd_versions", "site_policy_versions")
@@ -77,9 +78,10 @@ class Result:
 
 def questions(data: Path, name: str) -> list[Question]:
     """Read one set."""
-    corpus = {row["doc_id"]: row["text"] for row in _rows(data / f"{name}.corpus.jsonl")}
+    pages = data / f"{name}.corpus.jsonl"
+    corpus = {row["doc_id"]: row["text"] for row in rows_of(pages)} if pages.exists() else {}
     found: list[Question] = []
-    for row in _rows(data / f"{name}.dev.jsonl"):
+    for row in rows_of(data / f"{name}.dev.jsonl"):
         docs = row["docs"]
         says = [_says(doc) for doc in docs]
         conflicts = {
@@ -97,10 +99,6 @@ def questions(data: Path, name: str) -> list[Question]:
 def _says(doc: dict[str, Any]) -> set[str]:
     answers = doc["says"] if "says" in doc else [doc.get("answer")]
     return {str(answer).casefold() for answer in answers if answer not in (None, "", "unknown")}
-
-
-def _rows(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
 
 
 def measure(asked: list[Question]) -> Result:

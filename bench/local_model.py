@@ -1,6 +1,6 @@
 """Ask a model on Ollama questions about known paragraphs, streamed, and count what comes out.
 
-    python bench/local_model.py --data FOLDER --model gemma3:4b --questions 64
+    python -m bench.local_model --data FOLDER --model gemma3:4b --questions 64
 
 Each question goes with its own paragraph and three others, in a random order. Every second one is asked async. Whatever
 the model writes, a stream must equal its own result, cite nothing that was not shown and hold no tag or unknown marker.
@@ -26,6 +26,7 @@ from typing import Any, cast
 from llama_index.core.schema import NodeWithScore, TextNode
 from llama_index.llms.ollama import Ollama
 
+from bench.sets import rows_of
 from llama_index_grounded import CitingSynthesizer, GroundedResult
 from llama_index_grounded.schema import ResultEvent, SourcesEvent, StreamEvent, TextEvent
 from llama_index_grounded.synthesis.streaming import AsyncGroundedStreamingResponse, GroundedStreamingResponse
@@ -105,8 +106,8 @@ async def _ask_async(synthesizer: CitingSynthesizer, question: str, nodes: list[
 
 def _cases(folder: Path, lang: str, count: int, seed: int) -> Iterator[tuple[dict[str, Any], list[NodeWithScore]]]:
     drawn = random.Random(seed)  # noqa: S311 - a sample, not a secret
-    texts = {page["doc_id"]: page["text"] for page in _rows(folder / f"xquad_{lang}.corpus.jsonl")}
-    for row in drawn.sample(_rows(folder / f"xquad_{lang}.dev.jsonl"), count):
+    texts = {page["doc_id"]: page["text"] for page in rows_of(folder / f"xquad_{lang}.corpus.jsonl")}
+    for row in drawn.sample(rows_of(folder / f"xquad_{lang}.dev.jsonl"), count):
         own = row["docs"][0]["doc_id"]
         shown = [own, *drawn.sample(sorted(texts.keys() - {own}), OTHERS)]
         drawn.shuffle(shown)
@@ -117,10 +118,6 @@ def _cases(folder: Path, lang: str, count: int, seed: int) -> Iterator[tuple[dic
                 for name in shown
             ],
         )
-
-
-def _rows(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def _parse() -> argparse.Namespace:

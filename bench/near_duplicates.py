@@ -1,6 +1,6 @@
 """Measure which pairs of real document versions the near-duplicate filter would merge, by threshold.
 
-    python bench/near_duplicates.py --data FOLDER [--embedding]
+    python -m bench.near_duplicates --data FOLDER [--embedding]
 
 ``version_pairs`` labels pairs by token overlap. A pair whose numbers changed must never be merged (``numbers_changed``,
 as its makers found by comparing digits); identical and near_duplicate pairs without such a change should be. FOLDER
@@ -11,17 +11,17 @@ holds the set and its two corpora. The speed is that of the whole filter on 1,00
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import sys
 import time
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
-from pydantic import PrivateAttr
 
+from bench.sets import rows_of
 from llama_index_grounded.selection.near_duplicates import Method, NearDuplicateFilter
 from llama_index_grounded.testing import make_nodes
 
@@ -36,15 +36,15 @@ SPEED_NODES, SPEED_WORDS = 1000, 180
 def main() -> int:
     """Print the tables; return 1 where a pair whose numbers changed is merged."""
     options = _parse()
-    pairs = _rows(options.data / "version_pairs.dev.jsonl")
+    pairs = rows_of(options.data / "version_pairs.dev.jsonl")
     texts = {
         row["doc_id"]: str(row["text"])
         for name in ("etcd_versions", "site_policy_versions")
-        for row in _rows(options.data / f"{name}.corpus.jsonl")
+        for row in rows_of(options.data / f"{name}.corpus.jsonl")
     }
     false = measure(pairs, texts, "lexical", None)
     if options.embedding:
-        false += measure(pairs, texts, "embedding", Static())
+        false += measure(pairs, texts, "embedding", _static())
     print(f"\n{SPEED_NODES} nodes of {SPEED_WORDS} words: {speed(_different()):.2f} s all different, ", end="")
     print(f"{speed(_alike()):.2f} s all alike by half")
     return 1 if false else 0
@@ -94,31 +94,10 @@ def _alike() -> list[str]:
     ]
 
 
-class Static(BaseEmbedding):
-    """Static word embeddings whose weights lie in the wheel of wordllama."""
-
-    _model: Any = PrivateAttr()
-
-    def model_post_init(self, context: Any, /) -> None:
-        """Load the weights without the network."""
-        super().model_post_init(context)
-        import wordllama
-
-        self._model = wordllama.WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True)
-
-    def _get_text_embedding(self, text: str) -> list[float]:
-        vector: list[float] = self._model.embed([text])[0].tolist()
-        return vector
-
-    def _get_query_embedding(self, query: str) -> list[float]:
-        return self._get_text_embedding(query)
-
-    async def _aget_query_embedding(self, query: str) -> list[float]:
-        return self._get_text_embedding(query)
-
-
-def _rows(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+def _static() -> BaseEmbedding:
+    """Make the embedding of the examples; only here, since it takes an extra."""
+    model: BaseEmbedding = import_module("examples.support.wordllama_embedding").WordLlamaEmbedding()
+    return model
 
 
 def _parse() -> argparse.Namespace:

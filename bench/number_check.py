@@ -1,6 +1,6 @@
 """Measure how well NumberCheck tells unsupported answers from supported ones.
 
-    python bench/number_check.py --data FOLDER
+    python -m bench.number_check --data FOLDER
 
 Each answer is checked against its own evidence, all of which counts as cited. "Unsupported" is what people marked as
 unsupported; FaithBench's "benign" and "questionable" answers are left out. An answer without a number can not fail, so
@@ -13,16 +13,15 @@ FOLDER holds ``faithbench.dev.jsonl`` and ``halueval_qa.dev.jsonl`` (``question`
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.sets import answer_of, as_cited, rows_of
 from llama_index_grounded.checks.numbers import NumberCheck
-from llama_index_grounded.schema import CheckResult, SourceRef
-from llama_index_grounded.synthesis.checking import CheckContext, ShownSource
+from llama_index_grounded.schema import CheckResult
 
 SETS = ("faithbench", "halueval_qa")
 NO_NUMBERS = "the answer has no numbers"
@@ -58,7 +57,7 @@ def main() -> int:
     print(_line(HEAD))
     print(_line(["---"] * len(HEAD)))
     for name in SETS:
-        outcomes = judge(check, _rows(options.data / f"{name}.dev.jsonl"))
+        outcomes = judge(check, rows_of(options.data / f"{name}.dev.jsonl"))
         print(_line([name, "all", *figures(outcomes)]))
         print(_line([name, "with a number", *figures([outcome for outcome in outcomes if outcome.has_number])]))
         for outcome in outcomes if options.show else ():
@@ -72,7 +71,9 @@ def judge(check: NumberCheck, rows: Iterable[dict[str, Any]]) -> list[Outcome]:
     """Check each answer that people call supported or unsupported."""
     return [
         Outcome(
-            unsupported=row["label"] == "unsupported", result=check.check(_context(row)), answer=_context(row).answer
+            unsupported=row["label"] == "unsupported",
+            result=check.check(as_cited(row["question"] or "", answer_of(row), row["context"])),
+            answer=answer_of(row),
         )
         for row in rows
         if row["label"] in {"supported", "unsupported"}
@@ -97,25 +98,12 @@ def figures(outcomes: list[Outcome]) -> list[str]:
     ]
 
 
-def _context(row: dict[str, Any]) -> CheckContext:
-    sources = {
-        key: ShownSource(ref=SourceRef(key=key, node_id=key, document_id=key, chunk_id=key), text=text)
-        for key, text in ((f"S{at}", text) for at, text in enumerate(row["context"], 1))
-    }
-    answer = row["answer"] if "answer" in row else row["claim"]
-    return CheckContext(question=row["question"] or "", answer=answer, sources=sources, cited=tuple(sources))
-
-
 def _share(part: int, whole: int) -> str:
     return f"{part / whole:.2f}" if whole else "–"
 
 
 def _line(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
-
-
-def _rows(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def _parse() -> argparse.Namespace:

@@ -1,6 +1,6 @@
 """Cut quotes from real passages, set them otherwise or change what they say, and count what is found.
 
-    python bench/quotes.py --data FOLDER --quotes 400
+    python -m bench.quotes --data FOLDER --quotes 400
 
 The first three columns are shares that must be found: the quote as it is, from a passage with new line breaks and
 broken words, and with other quote marks, dashes, spaces and Unicode form. The others must not be found: one digit, one
@@ -14,7 +14,6 @@ FOLDER holds the sets as ``NAME.corpus.jsonl`` (``text``) or ``NAME.dev.jsonl`` 
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import re
 import sys
@@ -23,14 +22,10 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from bench.quote_cuts import MONTHS, NEGATIONS, NEGATIVE, letters, negations, quantity_cuts
+from bench.sets import rows_of
 from llama_index_grounded.checks.quotes import find_quote
-
-if TYPE_CHECKING:
-    from bench.quote_cuts import MONTHS, NEGATIONS, NEGATIVE, letters, negations, quantity_cuts
-else:
-    from quote_cuts import MONTHS, NEGATIONS, NEGATIVE, letters, negations, quantity_cuts
 
 SETS = {
     "clapnq.dev": "en",
@@ -275,8 +270,7 @@ def _cell(counts: Counter[tuple[str, str]], column: str) -> str:
 
 
 def _samples(path: Path, lang: str, count: int, seed: int) -> Iterator[Sample]:
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    texts = [str(part["text"]) for row in rows for part in (row.get("docs", [row]))]
+    texts = [str(part["text"]) for row in rows_of(path) for part in (row.get("docs", [row]))]
     texts = [
         text for text in dict.fromkeys(texts) if len(re.findall(CHARACTER if lang == "zh" else WORD, text)) >= SHORTEST
     ]

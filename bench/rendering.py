@@ -1,6 +1,6 @@
 """Count what each format of rendering costs beyond the words that it shows.
 
-    python bench/rendering.py
+    python -m bench.rendering
 
 Three samples: prose, code, and a card of five attributes. All counts are tokens of one source; what the words of text,
 title, section, date, names and values take when counted alone is taken off.

@@ -1,6 +1,6 @@
 """How long the selection of evidence takes, next to one bare pass of the tokenizer and to LlamaIndex's own engines.
 
-    python bench/selection.py
+    python -m bench.selection
 
 All in one run, as ratios: gate, dedup, budget, order and rendering, without and with lexical near-duplicates, for 10 to
 1,000 nodes of about 180 tokens; `CitationQueryEngine` and `RetrieverQueryEngine` over the same nodes with a mock LLM;
@@ -154,7 +154,7 @@ def _best(*runs: Callable[[], Any]) -> list[float]:
 
 
 class _Fixed(BaseRetriever):
-    """Retrieves the same nodes for every question."""
+    """Retrieves the same nodes for every question; `testing.FixedRetriever` copies them, which would be timed, too."""
 
     def __init__(self, nodes: list[NodeWithScore]) -> None:
         super().__init__()

@@ -1,6 +1,6 @@
 """Measure how well OverlapCheck tells unsupported answers from supported ones.
 
-    python bench/support.py --data FOLDER
+    python -m bench.support --data FOLDER
 
 Each answer is checked against its own evidence, all of which counts as cited. FaithBench's "benign" answers (true, but
 not in the source) count as supported; its "questionable" ones, WiCE's "partial" and BEGIN's "generic" are left out.
@@ -23,18 +23,17 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from bench.sets import answer_of, as_cited, rows_of
 from llama_index_grounded.checks.numbers import NumberCheck
 from llama_index_grounded.checks.overlap import DEFAULT_THRESHOLD, OverlapCheck, support
 from llama_index_grounded.checks.sentences import Part, claims_something, sentences
-from llama_index_grounded.schema import SourceRef
-from llama_index_grounded.synthesis.checking import CheckContext, ShownSource
+from llama_index_grounded.synthesis.checking import CheckContext
 
 SETS = ("faithbench", "halueval_qa", "begin_wow", "wice")
 LABELS = {"supported": True, "benign": True, "unsupported": False}
@@ -62,11 +61,7 @@ class Case:
     @property
     def given(self) -> CheckContext:
         """What a check is given."""
-        sources = {
-            key: ShownSource(ref=SourceRef(key=key, node_id=key, document_id=key, chunk_id=key), text=text)
-            for key, text in ((f"S{at}", text) for at, text in enumerate(self.context, 1))
-        }
-        return CheckContext(question=self.question, answer=self.answer, sources=sources, cited=tuple(sources))
+        return as_cited(self.question, self.answer, self.context)
 
     @cached_property
     def score(self) -> float:
@@ -184,16 +179,15 @@ def claims(answer: str) -> list[Part]:
 
 def cases(path: Path) -> list[Case]:
     """Read the answers that people call supported or unsupported."""
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     return [
         Case(
             group=row["group"],
             question=row["question"] or "",
             context=tuple(row["context"]),
-            answer=row["answer"] if "answer" in row else row["claim"],
+            answer=answer_of(row),
             supported=LABELS[row["label"]],
         )
-        for row in rows
+        for row in rows_of(path)
         if row["label"] in LABELS
     ]
 

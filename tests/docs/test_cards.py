@@ -89,11 +89,13 @@ def test_the_tokens_of_a_card_are_those_of_the_bench(name: str) -> None:
     both = str(int(frame) + int(described))
     cost = _rows(_card("rendering", name))["cost"]
     said = [number for number in (frame, both, attributes) if number != "–"]
-    assert re.findall(r"\d+", cost.split("(`bench")[0]) == said
+    assert re.findall(r"\d+", cost.split("(`python")[0]) == said
 
 
 @pytest.mark.parametrize("card", CARDS, ids=lambda card: card.stem)
 def test_the_commands_of_a_card_exist(card: Path) -> None:
-    """A figure's command is a file of this repository."""
-    for command in re.findall(r"`(bench/\S+)`", card.read_text(encoding="utf-8")):
-        assert (DOCS.parent / command).is_file()
+    """A figure's command is a module of this repository."""
+    page = card.read_text(encoding="utf-8")
+    assert "bench/" not in page
+    for module in re.findall(r"`python -m bench\.(\w+)", page):
+        assert (DOCS.parent / "bench" / f"{module}.py").is_file()

@@ -43,7 +43,7 @@ def test_the_page_prints_what_it_shows(capsys: pytest.CaptureFixture[str]) -> No
 def test_the_figures_are_those_of_the_bench() -> None:
     """The table on the page is what the command prints, and a frame of XML costs at most fifteen tokens."""
     found = subprocess.run(
-        [sys.executable, ROOT / "bench" / "rendering.py"], capture_output=True, check=True, encoding="utf-8"
+        [sys.executable, "-m", "bench.rendering"], cwd=ROOT, capture_output=True, check=True, encoding="utf-8"
     ).stdout
     assert found in PAGE
     [frame] = re.findall(r"^\| XmlRenderer \| (\d+) \|", found, re.MULTILINE)
