@@ -36,6 +36,7 @@ __all__ = [
     "Prepared",
     "Structured",
     "chooses_its_own_window",
+    "notes_its_window",
     "own_async_client",
     "own_client",
     "prepare",
@@ -163,6 +164,11 @@ def chooses_its_own_window(llm: LLM) -> bool:
     """Tell an Ollama that was given no window: the server's whole context length will be sent as ``num_ctx``."""
     unset = getattr(llm, "context_window", None) == -1
     return unset and _is_ollama(llm) and "num_ctx" not in getattr(llm, "additional_kwargs", {})
+
+
+def notes_its_window(model: object) -> bool:
+    """Tell an LLM whose ``context_window`` changes once its server was asked for it."""
+    return _is_ollama(model)
 
 
 def prepare(

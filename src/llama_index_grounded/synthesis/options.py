@@ -1,12 +1,9 @@
-"""The options of a synthesizer, checked once, and their fingerprint."""
+"""The options of a synthesizer, checked once."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from llama_index_grounded.errors import ConfigurationError
@@ -23,9 +20,8 @@ from llama_index_grounded.tokens import TokenCounter
 
 if TYPE_CHECKING:
     from llama_index_grounded.rendering import Renderer
-    from llama_index_grounded.selection.stage import Stage
 
-__all__ = ["OnError", "Options", "fingerprint"]
+__all__ = ["OnError", "Options"]
 
 OnError = Literal["refuse", "raise"]
 
@@ -86,30 +82,6 @@ class Options:
         check_url_for(self.url_for)
 
 
-def fingerprint(options: Options, stages: Iterable[Stage], **more: Any) -> str:
-    """Hash the configuration: two answers with one fingerprint were made under the same options."""
-    written = {field.name: _written(getattr(options, field.name)) for field in fields(options)}
-    chain = [(stage.class_name(), _settings(stage)) for stage in stages]
-    text = json.dumps([written, chain, more], sort_keys=True, default=repr)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
-def _settings(stage: Stage) -> dict[str, Any]:
-    names = type(stage).model_fields.keys() - {"callback_manager"}
-    return {name: _written(getattr(stage, name)) for name in names}
-
-
-def _written(value: Any) -> Any:
-    if isinstance(value, type):
-        return f"{value.__module__}.{value.__qualname__}"
-    if isinstance(value, tuple):
-        items = cast("tuple[object, ...]", value)
-        return [item if isinstance(item, (str, int, float, bool, type(None))) else _of_check(item) for item in items]
-    if callable(value):
-        return f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', type(value).__qualname__)}"
-    return value if isinstance(value, (str, int, float, bool, type(None))) else repr(value)
-
-
 def _policy(check: object) -> OnFail:
     """Return the policy of a check, and refuse what is none."""
     if isinstance(check, type) or not callable(getattr(check, "check", None)):
@@ -117,15 +89,6 @@ def _policy(check: object) -> OnFail:
     policy: Any = getattr(check, "on_fail", None)
     _one_of(f"on_fail of {type(check).__name__}", policy, OnFail)
     return cast("OnFail", policy)
-
-
-def _of_check(check: object) -> dict[str, Any]:
-    """Name a check and its plain options; a model or an evaluator in it is named by its class."""
-    plain = (str, int, float, bool, type(None))
-    settings = fields(check) if is_dataclass(check) else ()
-    options = {each.name: getattr(check, each.name) for each in settings}
-    written = {name: value if isinstance(value, plain) else type(value).__qualname__ for name, value in options.items()}
-    return {"check": type(check).__qualname__, **written}
 
 
 def _one_of(name: str, value: object, literal: Any) -> None:

@@ -20,8 +20,9 @@ from llama_index_grounded.rendering import Renderer, XmlRenderer
 from llama_index_grounded.selection.trail import Evidence, collect
 from llama_index_grounded.synthesis.answer import AnswerModel, GroundedAnswer
 from llama_index_grounded.synthesis.conversation import Conversation
+from llama_index_grounded.synthesis.fingerprint import fingerprint
 from llama_index_grounded.synthesis.generate import drive, drive_async
-from llama_index_grounded.synthesis.options import OnError, Options, fingerprint
+from llama_index_grounded.synthesis.options import OnError, Options
 from llama_index_grounded.synthesis.planner import PlanningSynthesizer, as_bundle
 from llama_index_grounded.synthesis.prompts import SYSTEM_PROMPT, Language, QuestionPosition
 from llama_index_grounded.synthesis.respond import GroundedResponse, RefusalText, refusal_words
@@ -232,6 +233,11 @@ class CitingSynthesizer(PlanningSynthesizer):
 
     def _fingerprint(self, evidence: Evidence) -> str:
         template = [message.content for message in self._template.format_messages(context_str="", query_str="")]
-        llm = self._llm if evidence else self._chosen_llm
-        model = [type(llm).__qualname__, *(getattr(llm, name, None) for name in ("model", "temperature"))]
-        return fingerprint(self._options, evidence.trail.stages, template=template, model=model)
+        return fingerprint(self._options, evidence.trail.stages, template=template, model=self._llm_if_any())
+
+    def _llm_if_any(self) -> LLM | None:
+        """Look the model up without calling it; a query that needs none does not fail where there is none."""
+        try:
+            return self._llm
+        except Exception:  # noqa: BLE001 - LlamaIndex's default raises ImportError or ValueError; a call will say so
+            return None

@@ -1,0 +1,136 @@
+"""The fingerprint of a configuration, which is the same in every process."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import inspect
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, cast
+from uuid import UUID
+
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.llms import LLM
+from pydantic import BaseModel
+
+from llama_index_grounded.llm.providers import notes_its_window
+
+if TYPE_CHECKING:
+    from llama_index_grounded.selection.stage import Stage
+    from llama_index_grounded.synthesis.options import Options
+
+__all__ = ["fingerprint", "written"]
+
+_SECRET = re.compile(r"(?:key|token|secret|password|credentials|authorization)$", re.IGNORECASE)
+_PLAIN = (bytes, date, time, timedelta, Decimal, UUID, PurePath)
+"""Besides texts and numbers, what writes itself the same way everywhere."""
+
+
+def fingerprint(options: Options, stages: Iterable[Stage], *, template: Sequence[object], model: LLM | None) -> str:
+    """Hash the configuration: two answers with one fingerprint were made under the same options.
+
+    Functions count by module and qualified name alone: two lambdas of one function are the same to it, and so is a
+    rule whose code was changed. A model that a stage or a check takes from ``Settings`` counts as that, not as itself.
+
+    Args:
+        options: The synthesizer's.
+        stages: What the nodes went through.
+        template: The texts of the user message.
+        model: The LLM; None where ``Settings`` can give none.
+    """
+    text = json.dumps(written([options, list(stages), template, model]), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def written(value: object, above: tuple[int, ...] = ()) -> Any:
+    """Write a value as JSON can hold it, without anything that differs from one process to the next.
+
+    LLMs and embedding models, stages, renderers, dataclasses and everything else with declared fields is its class and
+    its fields; keys and passwords of models are left out. An object without declared fields is its class.
+
+    Args:
+        value: What to write.
+        above: Ids of what holds the value; whatever holds itself ends there.
+
+    Example:
+        >>> from llama_index_grounded import ScoreGate
+        >>> written(ScoreGate(min_score=0.5))["min_score"], written(len), written(object())
+        (0.5, 'builtins.len', 'builtins.object')
+    """
+    if isinstance(value, Enum):
+        value = value.value
+    if value is None or isinstance(value, (str, int)):
+        return value
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else value
+    if isinstance(value, _PLAIN):
+        return [_name(type(value)), str(value)]
+    if id(value) in above:
+        return _name(type(value))
+    return _of_parts(value, (*above, id(value)))
+
+
+def _of_parts(value: object, above: tuple[int, ...]) -> Any:
+    if isinstance(value, Mapping):
+        pairs = cast("Mapping[object, object]", value).items()
+        return _sorted([[written(key, above), written(item, above)] for key, item in pairs])
+    if isinstance(value, (list, tuple)):
+        return [written(item, above) for item in cast("Sequence[object]", value)]
+    if isinstance(value, (set, frozenset)):
+        return _sorted([written(item, above) for item in cast("Iterable[object]", value)])
+    if isinstance(value, functools.partial):
+        partial = cast("functools.partial[object]", value)
+        return [written(part, above) for part in (partial.func, partial.args, partial.keywords)]
+    named = isinstance(value, type) or inspect.isroutine(value)
+    return _function(value, above) if named else _object(value, above)
+
+
+def _function(function: object, above: tuple[int, ...]) -> Any:
+    name, owner = _name(function), getattr(function, "__self__", None)
+    return name if owner is None or inspect.ismodule(owner) else [name, written(owner, above)]
+
+
+def _object(value: object, above: tuple[int, ...]) -> Any:
+    if isinstance(value, (LLM, BaseEmbedding)):
+        fields = _public({name: item for name, item in _fields(value).items() if not _is_noted(value, name)})
+    elif isinstance(value, BaseModel):
+        fields = _fields(value)
+    elif dataclasses.is_dataclass(value):
+        fields = {each.name: getattr(value, each.name, None) for each in dataclasses.fields(value)}
+    else:
+        return _name(type(value))
+    return {"class": _name(type(value)), **{name: written(item, above) for name, item in fields.items()}}
+
+
+def _fields(model: BaseModel) -> dict[str, Any]:
+    """Return the declared fields, read past properties and warnings; LlamaIndex sets the callback manager itself."""
+    return {name: model.__dict__.get(name) for name in type(model).model_fields if name != "callback_manager"}
+
+
+def _is_noted(model: object, name: str) -> bool:
+    """Tell a window that may be what the server said, and was unknown before the first call."""
+    return name == "context_window" and notes_its_window(model)
+
+
+def _public(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out what gives access, such as ``api_key``, also from options and headers: it shapes no answer."""
+    return {
+        name: _public(cast("Mapping[str, Any]", item)) if isinstance(item, Mapping) else item
+        for name, item in fields.items()
+        if not _SECRET.search(str(name))
+    }
+
+
+def _name(thing: object) -> str:
+    return f"{getattr(thing, '__module__', '')}.{getattr(thing, '__qualname__', type(thing).__qualname__)}"
+
+
+def _sorted(items: list[Any]) -> list[Any]:
+    return sorted(items, key=functools.partial(json.dumps, sort_keys=True))
