@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml  # type: ignore[import-untyped] # it ships no types
 
-from tests.docs.pages import DOCS, PAGES
+from tests.docs.pages import DOCS, PAGES, blocks
 
 CONFIG: dict[str, Any] = yaml.safe_load((DOCS.parent / "mkdocs.yml").read_text(encoding="utf-8"))
 
@@ -24,6 +24,14 @@ def test_every_page_is_in_the_navigation_once() -> None:
     listed = list(_pages(CONFIG["nav"]))
     assert len(set(listed)) == len(listed)
     assert set(PAGES) == set(listed)
+
+
+def test_the_flow_is_one_picture() -> None:
+    """The home page and the README show the same flow of a question."""
+    pages = [path.read_text(encoding="utf-8") for path in (DOCS / "index.md", DOCS.parent / "README.md")]
+    first, second = [[block.text for block in blocks(page) if "retriever ─►" in block.text] for page in pages]
+    assert len(first) == 1
+    assert first == second
 
 
 def test_a_broken_link_fails_the_build() -> None:
