@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
 from llama_index.core import Settings
 
 from llama_index_grounded import CitingSynthesizer, GroundedResult
-from llama_index_grounded.checks.groundedness import GroundednessCheck
+from llama_index_grounded.checks.groundedness import GroundednessCheck, Judgements
 from llama_index_grounded.errors import ConfigurationError
+from llama_index_grounded.llm.structured import schema_of
 from llama_index_grounded.schema import CheckResult, SourceRef
 from llama_index_grounded.synthesis import ClaimedAnswer, GroundedResponse
 from llama_index_grounded.synthesis.checking import CheckContext, ShownSource
 from llama_index_grounded.testing import ScriptedLLM, make_nodes
+from llama_index_grounded.tokens import TokenCounter
 from tests.ollama_server import OllamaServer, Reply
 from tests.streaming.kinds import KINDS, MODES, QUESTION, calling, client, served
 
@@ -154,6 +157,8 @@ def test_in_a_query_its_cost_is_counted(mode: str) -> None:
     found = _ask(llm, judge, mode)
     assert (found.checks[0].status, found.llm_calls, len(judge.prompts)) == ("passed", 2, 1)
     assert (found.usage.prompt_tokens, found.usage.completion_tokens) == (800, 40)
+    sent = sum(TokenCounter().tokens(prompt) for prompt in (*judge.prompts, *llm.prompts))
+    assert found.usage.estimated_prompt_tokens == pytest.approx(sent, abs=16)
 
 
 def _ask(llm: ScriptedLLM, judge: Any, mode: str, **options: Any) -> GroundedResult:
@@ -181,6 +186,18 @@ def test_every_kind_of_model_can_judge(kind: str) -> None:
     called = GroundednessCheck(llm=calling(reply)).check(context())
     assert [claim.label for claim in found.claims] == ["supported", "not_found"]
     assert called.claims == found.claims
+    schema = json.dumps(schema_of(Judgements), ensure_ascii=False)  # which our server does not write into the prompt
+    beside = TokenCounter().tokens(schema) if kind.startswith("openai") else 0
+    assert found.usage.estimated_prompt_tokens - beside == pytest.approx(found.usage.prompt_tokens, abs=16)
+
+
+def test_a_call_that_fails_was_sent_and_one_that_was_not_made_was_not() -> None:
+    """The estimate counts what went out, whether or not it brought a reply; a judge that is not asked costs nothing."""
+    failed, judge = judged(RuntimeError("down"))
+    assert failed.usage.estimated_prompt_tokens == pytest.approx(TokenCounter().tokens(judge.prompts[0]), abs=16)
+    assert failed.usage.prompt_tokens is None
+    unasked, _ = judged(said("supported"), answer="I hope this helps!")
+    assert unasked.usage.estimated_prompt_tokens == 0
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -15,7 +15,7 @@ from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from pydantic import BaseModel
 
 from llama_index_grounded.llm.call import AsyncModelStream, Call, Deadline, Fault, ModelStream
-from llama_index_grounded.llm.providers import structured_by, window_of
+from llama_index_grounded.llm.providers import SCHEMA_BESIDE, structured_by, window_of
 from llama_index_grounded.llm.structured import InvalidReplyError, read_reply, schema_of
 from llama_index_grounded.llm.waiting import wait_for
 from llama_index_grounded.schema import RefusalReason, Usage
@@ -67,10 +67,10 @@ def ask(
     """
     call = _call(llm, messages, output_cls, num_output)
     if seconds is None:
-        return _asked(_listen(llm, call, None), output_cls)
+        return _asked(_listen(llm, call, None), call, output_cls)
     # Not every client can be told how long it may take.
     found = wait_for(lambda: _listen(llm, call, seconds), seconds + _GRACE, "judge")
-    return _asked(found or _late(), output_cls)
+    return _asked(found or _late(), call, output_cls)
 
 
 def _listen(llm: LLM, call: Call, seconds: float | None) -> Reply | Fault:
@@ -97,13 +97,14 @@ async def aask(
     num_output: int = _MOST_OUTPUT,
 ) -> Asked[Model]:
     """Make one call and read its reply; see `ask`. A cancellation reaches the model."""
-    stream = AsyncModelStream(llm, _call(llm, messages, output_cls, num_output), Deadline(seconds))
+    call = _call(llm, messages, output_cls, num_output)
+    stream = AsyncModelStream(llm, call, Deadline(seconds))
     try:
         while isinstance(step := await stream.next(), str):
             pass
     finally:
         await stream.close()
-    return _asked(step, output_cls)
+    return _asked(step, call, output_cls)
 
 
 def too_long(llm: LLM, messages: Sequence[ChatMessage], num_output: int = _MOST_OUTPUT) -> str:
@@ -122,14 +123,23 @@ def _call(llm: LLM, messages: Sequence[ChatMessage], output_cls: type[BaseModel]
     return Call(messages=[*system, *messages], num_output=num_output, kind=kind, schema=schema, output_cls=output_cls)
 
 
-def _asked(reply: Reply | Fault, output_cls: type[Model]) -> Asked[Model]:
+def _asked(reply: Reply | Fault, call: Call, output_cls: type[Model]) -> Asked[Model]:
     if isinstance(reply, Fault):
         _logger.error("no judgement: %s", reply.detail, exc_info=reply.error)
-        usage = Usage(prompt_tokens=None, completion_tokens=None) if reply.called else Usage()
+        usage = _usage(call, None, None) if reply.called else Usage()
         return Asked(value=None, why=reply.detail, calls=int(reply.called), usage=usage)
-    usage = Usage(prompt_tokens=reply.prompt_tokens, completion_tokens=reply.completion_tokens)
+    usage = _usage(call, reply.prompt_tokens, reply.completion_tokens)
     try:
         return Asked(value=read_reply(reply.text, output_cls), usage=usage)
     except InvalidReplyError as error:
         limit = ": the model reached its output limit" if reply.cut_off else ""
         return Asked(value=None, why=f"{error}{limit}", usage=usage)
+
+
+def _usage(call: Call, prompt_tokens: int | None, completion_tokens: int | None) -> Usage:
+    """Put what the provider reported beside our own count of what was sent."""
+    texts = [message.content or "" for message in call.messages]
+    if call.kind in SCHEMA_BESIDE:
+        texts.append(json.dumps(call.schema, ensure_ascii=False))
+    sent = sum(map(TokenCounter.default().tokens, texts))
+    return Usage(prompt_tokens=prompt_tokens, completion_tokens=completion_tokens, estimated_prompt_tokens=sent)

@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import urlsplit
 
 from llama_index.core.llms.function_calling import FunctionCallingLLM
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "OTHER_PROTOCOL",
+    "SCHEMA_BESIDE",
     "UNSET_WINDOW",
     "Kind",
     "Prepared",
@@ -46,6 +47,8 @@ __all__ = [
 ]
 
 Kind = Literal["ollama", "openai", "tool", "prompt"]
+SCHEMA_BESIDE: Final = frozenset[Kind]({"openai", "tool"})
+"""The kinds whose schema goes out beside the messages and is written into the prompt by the provider."""
 Structured = Literal["auto", "schema", "tool", "prompt"]
 """How the reply is given its form: chosen by the LLM, a schema that the server enforces, a function call, or words."""
 

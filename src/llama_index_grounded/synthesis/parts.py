@@ -12,7 +12,7 @@ from llama_index.core.prompts import BasePromptTemplate
 
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.history import history_of
-from llama_index_grounded.llm.providers import Kind
+from llama_index_grounded.llm.providers import SCHEMA_BESIDE, Kind
 from llama_index_grounded.llm.structured import schema_of
 from llama_index_grounded.rendering import Renderer, clean
 from llama_index_grounded.synthesis.answer import AnswerModel
@@ -86,7 +86,7 @@ class PromptParts:
 
     def schema_tokens(self, sizes: dict[tuple[str, str], int]) -> int:
         """Count the schema where it goes out beside the messages and the provider writes it into the prompt."""
-        beside = self.kind in ("tool", "openai")
+        beside = self.kind in SCHEMA_BESIDE
         return self.count(json.dumps(self.schema, ensure_ascii=False), sizes) if beside else 0
 
     def count(self, text: str, sizes: dict[tuple[str, str], int]) -> int:
