@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["measure_at"]
+__all__ = ["MEASURES", "measure_at"]
 
-_MEASURES = {
+MEASURES = {
     "second": "sec secs second seconds saniye sn",
     "minute": "min mins minute minutes dakika dk",
     "hour": "h hr hrs hour hours saat",
@@ -31,7 +31,7 @@ _MEASURES = {
     "tonne": "ton tons tonne tonnes",
     "pound": "lb lbs",
 }
-_OF = {word: measure for measure, words in _MEASURES.items() for word in words.split()}
+_OF = {word: measure for measure, words in MEASURES.items() for word in words.split()}
 _ENDINGS = r"(?:l[ıiuü][kğ]\w{0,6}|[üıui]|[dt][ae]n?|[ae]|s[ıi]|[ıiuü]n|l[ae]r\w{0,4})?"
 _BEHIND = re.compile(
     rf"[\s-]?(?:(?:full |clear )?(?P<of>business|working|calendar|iş|takvim)[\s-])?"

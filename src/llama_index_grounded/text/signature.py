@@ -23,11 +23,12 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from llama_index_grounded.text.case import lower
+from llama_index_grounded.text.measures import MEASURES
 from llama_index_grounded.text.number_forms import Quantity
 from llama_index_grounded.text.opposites import TURKISH_WITHOUT, opposites
 from llama_index_grounded.text.quantities import quantities
 
-__all__ = ["Difference", "Signature", "differences", "differs", "signature"]
+__all__ = ["Difference", "Mark", "Signature", "differences", "differs", "signature", "with_unit"]
 
 _SHOWN = 3
 _STEM = 5
@@ -69,7 +70,9 @@ _MEASURES = {
     "byte": "byte bytes",
     **{unit: unit for unit in ("mm", "cm", "km", "kg", "mg", "ml")},
 }
-_MEASURE_OF = {word: measure for measure, words in _MEASURES.items() for word in words.split()}
+_MEASURE_OF = {
+    word: measure for table in (MEASURES, _MEASURES) for measure, words in table.items() for word in words.split()
+}
 _ENDINGS = r"(?:l[ıiuü][kğ]\w{0,6}|[üıui]|[dt][ae]n?|[ae]|s[ıi])?"
 _BEHIND = re.compile(
     rf"[ \u00a0-]?(?P<of>(?:full |clear )?(?:business|working|calendar|iş|takvim)[ \u00a0-])?"
@@ -79,8 +82,9 @@ _BEHIND = re.compile(
 
 _NEXT = _set(
     """
-    not no never cannot nor neither none nobody nothing nowhere nicht kein keine keinen nie ohne pas jamais sans nunca
-    sin non mai senza 不 没 沒 无 無 未 非 لا لم لن ليس
+    not no never cannot nor neither none nobody nothing nowhere hardly barely scarcely cant dont wont isnt arent wasnt
+    doesnt didnt wouldnt shouldnt couldnt mustnt nicht kein keine keinen nie ohne pas jamais sans nunca sin non mai
+    senza niet geen nooit não ikke inte nem не нет нельзя никогда नहीं 不 没 沒 无 無 未 非 لا لم لن ليس
     """
 )
 _LIMITS = {
@@ -228,6 +232,12 @@ def _numbers(text: str) -> Iterator[Mark]:
             found.numeral.lstrip("v"),
             " ".join(text[found.start : end][:_LONGEST].split()),
         )
+
+
+def with_unit(text: str, end: int) -> int:
+    """Return where the unit of measure behind a number that ends at a place ends, or that place."""
+    behind = _BEHIND.match(text, end)
+    return end if behind is None else behind.end()
 
 
 def _is_one(found: Quantity) -> bool:
