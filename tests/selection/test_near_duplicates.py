@@ -19,7 +19,7 @@ from llama_index_grounded.selection import ScopedDedup, TokenBudget
 from llama_index_grounded.selection.likeness import shingles
 from llama_index_grounded.selection.near_duplicates import NearDuplicateFilter
 from llama_index_grounded.testing import check_postprocessor, make_nodes
-from llama_index_grounded.text.signature import differs, signature
+from llama_index_grounded.text.statement import apart, statement
 from tests.selection.parts import WordEmbedding, bodies, ids, room_for, run
 
 BASE = (
@@ -79,7 +79,7 @@ def near(one: str, other: str, threshold: float) -> bool:
     """Say by brute force whether two texts are near-duplicates."""
     mine, theirs = shingles(one), shingles(other)
     alike = bool(mine | theirs) and len(mine & theirs) / len(mine | theirs) >= threshold
-    return alike and not differs(signature(one), signature(other))
+    return alike and not apart(statement(one), statement(other))
 
 
 @settings(max_examples=60)

@@ -9,7 +9,7 @@ import re
 import unicodedata
 import zlib
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, Protocol, TypeAlias, cast
 
 import numpy as np
@@ -29,6 +29,7 @@ _ROUNDING = 1e-6
 _VECTOR = "vector"
 """In the stamp: the embedding of the text, and the checksum of that text."""
 _FIRST_ROWS = 16
+_MANY = 16
 _FIRST_TABLE, _TABLE_PER_HASH = 1024, 4
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
@@ -96,18 +97,23 @@ class Shingles:
     fixed order, and are of like size (Bayardo, Ma and Srikant 2007, "Scaling up all pairs similarity search"), so few
     pairs are compared and none missed. Shingles are told apart by their 64-bit hash.
 
+    Where very many texts share a shingle, as templates do, they are told apart by their keys before they are compared.
+
     Args:
         threshold: Least Jaccard index, 0 to 1.
+        key_of: Names what a text has in common with all texts that count as near; None where any may.
     """
 
-    def __init__(self, threshold: float) -> None:
+    def __init__(self, threshold: float, key_of: Callable[[NodeWithScore], Hashable | None]) -> None:
         self._threshold = threshold
+        self._key_of = key_of
+        self._nodes: list[NodeWithScore] = []
         self._texts: list[Hashes] = []
         self._seen = _Seen()
         self._numbers: dict[int, int] = {}
         self._sets: list[frozenset[int]] = []
         """Of the first texts, as far as they are in the index."""
-        self._holders: dict[int, list[int]] = defaultdict(list)
+        self._holders: dict[int, _Holders] = defaultdict(_Holders)
         self._last: tuple[str, Hashes] = "", _hashes("")
 
     def near(self, scored: NodeWithScore) -> Iterator[tuple[int, float]]:
@@ -118,7 +124,10 @@ class Shingles:
         self._index()
         mine = frozenset(hashes.tolist())
         least, most = self._threshold * len(mine) - _ROUNDING, len(mine) / self._threshold + _ROUNDING
-        found = {number for shingle in self._first(mine) for number in self._holders.get(shingle, ())}
+        holders = [self._holders[shingle] for shingle in self._first(mine) if shingle in self._holders]
+        found = set[int]()
+        for some in holders:
+            found.update(some.like(lambda: self._key_of(scored)))
         for number in sorted(found):
             theirs = self._sets[number]
             if least <= len(theirs) <= most:
@@ -132,6 +141,7 @@ class Shingles:
         hashes = self._hashes(scored)
         self._seen.add(hashes)
         self._texts.append(hashes)
+        self._nodes.append(scored)
 
     def _may_be_near(self, hashes: Hashes) -> bool:
         """Tell whether few enough of a text's shingles are new."""
@@ -145,7 +155,7 @@ class Shingles:
             for shingle in theirs:
                 self._numbers.setdefault(shingle, len(self._numbers))
             for shingle in self._first(theirs):
-                self._holders[shingle].append(number)
+                self._holders[shingle].add(number, lambda at: self._key_of(self._nodes[at]))
             self._sets.append(theirs)
 
     def _first(self, mine: frozenset[int]) -> Sequence[int]:
@@ -159,6 +169,29 @@ class Shingles:
         if self._last[0] is not text:
             self._last = text, _hashes(text)
         return self._last[1]
+
+
+class _Holders:
+    """Texts that share a shingle, by their keys where there are many."""
+
+    def __init__(self) -> None:
+        self._numbers: list[int] = []
+        self._groups: dict[Hashable | None, list[int]] | None = None
+
+    def add(self, number: int, key_of: Callable[[int], Hashable | None]) -> None:
+        self._numbers.append(number)
+        if self._groups is not None:
+            self._groups.setdefault(key_of(number), []).append(number)
+        elif len(self._numbers) > _MANY:
+            self._groups = {}
+            for earlier in self._numbers:
+                self._groups.setdefault(key_of(earlier), []).append(earlier)
+
+    def like(self, key: Callable[[], Hashable | None]) -> Iterable[int]:
+        """Return the texts that may be like one."""
+        if self._groups is None or (wanted := key()) is None:
+            return self._numbers
+        return [*self._groups.get(wanted, ()), *self._groups.get(None, ())]
 
 
 class _Seen:

@@ -24,13 +24,15 @@ from llama_index_grounded.selection.remover import Cut, Ledger
 from llama_index_grounded.selection.repetition import Scope
 from llama_index_grounded.selection.stage import Kind, Outcome, Stage
 from llama_index_grounded.selection.twins import Slot, Twins, left_out_with, with_more_twins
-from llama_index_grounded.text.signature import Signature, differs, signature
+from llama_index_grounded.text.statement import Statement, apart, statement
 
 __all__ = ["Method", "NearDuplicateFilter"]
 
 Method = Literal["lexical", "embedding"]
 
 DEFAULT_THRESHOLD: dict[Method, float] = {"lexical": 0.8, "embedding": 0.95}
+_MOST_DOUBTS = 64
+"""Near texts with whose words one is compared, equal ones apart: there may be very many that differ in a word."""
 
 
 class NearDuplicateFilter(Stage):
@@ -38,7 +40,9 @@ class NearDuplicateFilter(Stage):
 
     Texts are near-duplicates if they share enough of their word triples (``"lexical"``: Jaccard index, case and
     punctuation aside) or their embeddings point the same way (``"embedding"``: cosine), and if their numbers, dates,
-    negations and opposites are the same (`text.signature`). Names are not looked at. Blank texts stay.
+    negations and opposites are the same (`text.signature`). Where a few words differ that may be one of these, in an
+    unknown notation or another language than English and Turkish, both texts stay (`text.wording`). Names are not
+    looked at. Blank texts stay.
 
     Embeddings that nodes carry are used as long as the text is the one that was embedded; the rest is embedded in one
     call a query. What comes back with a changed text is not embedded again and stays.
@@ -135,15 +139,20 @@ class _NearLedger:
         self._threshold = threshold
         self._scope: Scope = scope
         self._indexes: dict[Hashable, tuple[Likeness, list[NodeWithScore]]] = {}
-        self._signatures: dict[str, Signature] = {}
+        self._statements: dict[str, Statement] = {}
         self._twins = Twins()
 
     def twin_of(self, scored: NodeWithScore) -> tuple[NodeWithScore, float] | None:
         """Find the first admitted near-duplicate, and how near it is."""
         index, held = self._part(scored.node)
+        doubts = 0
         for number, value in index.near(scored):
-            if not differs(self._signature(held[number]), self._signature(scored)):
+            mine, theirs = self._said_by(scored), self._said_by(held[number])
+            if mine.key != theirs.key and None not in (mine.key, theirs.key):
+                continue
+            if (doubts < _MOST_DOUBTS or value >= 1) and not apart(theirs, mine):
                 return held[number], value
+            doubts += 1
         return None
 
     def hold(self, scored: NodeWithScore) -> None:
@@ -171,14 +180,21 @@ class _NearLedger:
         scope = _scope_of(node, self._scope)
         if scope not in self._indexes:
             lexical = self._method == "lexical"
-            self._indexes[scope] = (Shingles(self._threshold) if lexical else Vectors(self._threshold)), []
+            self._indexes[scope] = (
+                (
+                    Shingles(self._threshold, lambda one: self._said_by(one).key)
+                    if lexical
+                    else Vectors(self._threshold)
+                ),
+                [],
+            )
         return self._indexes[scope]
 
-    def _signature(self, scored: NodeWithScore) -> Signature:
+    def _said_by(self, scored: NodeWithScore) -> Statement:
         text = included_text(scored.node)
-        if text not in self._signatures:
-            self._signatures[text] = signature(text)
-        return self._signatures[text]
+        if text not in self._statements:
+            self._statements[text] = statement(text)
+        return self._statements[text]
 
 
 def _scope_of(node: BaseNode, scope: Scope) -> Hashable:
