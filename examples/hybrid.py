@@ -14,7 +14,6 @@ import sys
 from llama_index.core import QueryBundle, StorageContext, VectorStoreIndex
 from llama_index.core.retrievers import QueryFusionRetriever
 from llama_index.core.retrievers.fusion_retriever import FUSION_MODES
-from llama_index.vector_stores.postgres import PGVectorStore
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from llama_index_grounded import GroundedQueryEngine, ScoreGate
@@ -47,6 +46,8 @@ def main() -> None:
 
 def fused_retriever(models: Models) -> QueryFusionRetriever:
     """Store the customers' pages for both kinds of search, and fuse what they find."""
+    from llama_index.vector_stores.postgres import PGVectorStore
+
     database = open_database(None, data_folder())
     store = PGVectorStore(
         engine=database.engine,

@@ -19,6 +19,7 @@ from llama_index.core.query_engine import CitationQueryEngine
 
 from llama_index_grounded import GroundedQueryEngine, GroundedResponse
 from llama_index_grounded.testing import ScriptedLLM
+from support.command import run
 from support.corpus import chunk, load_documents
 from support.printing import citation_line
 from support.wordllama_embedding import WordLlamaEmbedding
@@ -40,7 +41,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
 """What the model writes for each question: prose with numbers, and the fields of a `GroundedAnswer`."""
 
 
-def main() -> int:
+def main() -> None:
     """Ask both engines every question."""
     pages = [page for page in load_documents() if page.metadata["audience"] == "customer"]
     index = VectorStoreIndex(chunk(pages), embed_model=WordLlamaEmbedding())
@@ -54,7 +55,6 @@ def main() -> int:
         print(question)
         show("before", before.query(question), known)
         show("after", after.query(question), known)
-    return 0
 
 
 def show(name: str, response: Any, known: set[str]) -> None:
@@ -73,4 +73,4 @@ def show(name: str, response: Any, known: set[str]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run("migration", main))

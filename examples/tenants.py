@@ -3,8 +3,7 @@
     python examples/tenants.py
 
 The tenants are named 007 and 7, on purpose: the store reads both as the number 7 where a filter compares with EQ, and
-the guard catches what comes along. Name yours t_007 (docs/how-to/tenants.md). It runs offline, on embedded PostgreSQL,
-static embeddings and an extractive answerer (the extra "demo").
+the guard catches what comes along. Name yours t_007 (docs/how-to/tenants.md). It runs offline (the extra "demo").
 """
 
 from __future__ import annotations
@@ -17,11 +16,10 @@ from llama_index.core.schema import TextNode
 from llama_index.core.vector_stores import FilterOperator, MetadataFilter, MetadataFilters
 
 from llama_index_grounded import AccessGuard, GroundedQueryEngine, default_postprocessors
+from support.command import run
 from support.database import data_folder, open_database
-from support.errors import SetupError
-from support.ingest import open_store
 from support.models import Models, choose_models
-from support.printing import audit_lines, say, show_progress
+from support.printing import audit_lines, show_progress
 
 PAGES = {
     ("007", "all"): "Acme customers can return a gadget within 21 days of delivery.",
@@ -32,21 +30,21 @@ QUESTION = "Within how many days can a customer return a gadget?"
 
 
 def main() -> int:
-    """Ask for both tenants, by a filter that compares texts and by one that the store reads as a number."""
+    """Run as a command, without a log line for each chunk that the guard drops."""
     logging.basicConfig(level=logging.ERROR)
-    try:
-        models = choose_models(None)
-        index = open_index(models)
-        for operator in (FilterOperator.IN, FilterOperator.EQ):
-            for tenant in ("007", "7"):
-                response = engine_for(tenant, index, models, operator).query(QUESTION)
-                withheld = sum(decision.reason == "access" for decision in response.grounded.decisions)
-                print(f"{tenant} by {operator.name}: {response} ({withheld} withheld by the guard)")
-        print("\n".join(audit_lines(response.grounded)))
-    except SetupError as error:
-        say(f"tenants: {error}")
-        return 2
-    return 0
+    return run("tenants", compare)
+
+
+def compare() -> None:
+    """Ask for both tenants, by a filter that compares texts and by one that the store reads as a number."""
+    models = choose_models(None)
+    index = open_index(models)
+    for operator in (FilterOperator.IN, FilterOperator.EQ):
+        for tenant in ("007", "7"):
+            response = engine_for(tenant, index, models, operator).query(QUESTION)
+            withheld = sum(decision.reason == "access" for decision in response.grounded.decisions)
+            print(f"{tenant} by {operator.name}: {response} ({withheld} withheld by the guard)")
+    print("\n".join(audit_lines(response.grounded)))
 
 
 def readable_by(tenant: str, operator: FilterOperator) -> MetadataFilters:
@@ -59,6 +57,8 @@ def readable_by(tenant: str, operator: FilterOperator) -> MetadataFilters:
 
 def open_index(models: Models) -> VectorStoreIndex:
     """Store the pages of all tenants in one table."""
+    from support.ingest import open_store
+
     nodes = [TextNode(text=text, metadata={"tenant": who, "audience": to}) for (who, to), text in PAGES.items()]
     database = open_database(None, data_folder())
     store = open_store(database, "tenants", lambda: nodes, models.embedding, show_progress, again=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from llama_index_grounded import Verdict
 
 from .sentences import Question, Sentence, contradicts, covers, fit, split
-from .words import fold, is_negative, words
+from .words import is_negative, plain_letters, words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,7 @@ _SILENT = ("The sources do not answer this question.", "Kaynaklar bu soruyu yanÄ
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class ExtractedAnswer:
     """An answer made of sentences of the sources."""
 
     verdict: Verdict
@@ -42,7 +42,7 @@ class Selection:
     text: str
 
 
-def select(text: str, sources: Sequence[tuple[str, str]]) -> Selection:
+def extract(text: str, sources: Sequence[tuple[str, str]]) -> ExtractedAnswer:
     """Answer a question by the sentences that fit it best.
 
     Args:
@@ -57,9 +57,9 @@ def select(text: str, sources: Sequence[tuple[str, str]]) -> Selection:
     fits = fit(question, sentences)
     best = max(range(len(fits)), key=lambda place: fits[place], default=None)
     if best is None or fits[best] < SUPPORT:
-        return Selection(verdict=Verdict.not_in_sources, keys=(), text=_SILENT[question.turkish])
+        return ExtractedAnswer(verdict=Verdict.not_in_sources, keys=(), text=_SILENT[question.turkish])
     chosen = _with_companions(question, sentences, fits, best)
-    return Selection(
+    return ExtractedAnswer(
         verdict=_verdict(question, sentences[best]),
         keys=tuple(dict.fromkeys(sentence.key for sentence in chosen)),
         text=" ".join(f"{sentence.text} [{sentence.key}]" for sentence in chosen),
@@ -85,7 +85,7 @@ def _with_companions(
 def _verdict(question: Question, sentence: Sentence) -> Verdict:
     """Say yes or no only where the question is polar and a clause plainly affirms or denies it."""
     turkish = question.turkish
-    polar = _POLAR.search(fold(question.text)) and not is_negative(question.text, turkish=turkish)
+    polar = _POLAR.search(plain_letters(question.text)) and not is_negative(question.text, turkish=turkish)
     if not polar or any(word in _CONDITIONS for word in words(sentence.text)):
         return Verdict.answered
     clauses = [replace(sentence, text=clause) for clause in _CLAUSE.split(sentence.text)]

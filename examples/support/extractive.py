@@ -13,7 +13,7 @@ from llama_index.core.llms.callbacks import llm_completion_callback
 from llama_index_grounded.rendering import XmlRenderer, unescape
 from llama_index_grounded.tokens import TokenCounter
 
-from .answering import select
+from .answering import extract
 
 CONTEXT_WINDOW = 8192
 CHUNK_CHARS = 24
@@ -64,7 +64,7 @@ class ExtractiveLLM(CustomLLM):
 
 def _reply(prompt: str) -> str:
     asked = _QUESTION.findall(prompt)
-    chosen = select(unescape(asked[-1].strip()) if asked else "", XmlRenderer().recover(prompt))
+    chosen = extract(unescape(asked[-1].strip()) if asked else "", XmlRenderer().recover(prompt))
     fields = {"verdict": str(chosen.verdict), "sources": list(chosen.keys), "answer": chosen.text}
     return json.dumps(fields, ensure_ascii=False)
 

@@ -58,8 +58,7 @@ def open_store(
         again: Ingest anew even if it was done.
 
     Raises:
-        SetupError: The stored vectors have another dimension than the embedding model gives now, or the
-            database
+        SetupError: The stored vectors have another dimension than the embedding model gives now, or the database
             refuses to store.
     """
     name, dimension = f"bookstore_{fingerprint}", len(embedding.get_text_embedding("dimension"))

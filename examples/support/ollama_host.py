@@ -62,8 +62,7 @@ def base_url(host: str) -> str:
     """Turn what OLLAMA_HOST may hold into a URL.
 
     Args:
-        host: "host", "host:port", ":port", "[::1]:port" or a URL; a server's own bind address 0.0.0.0 means
-            this
+        host: "host", "host:port", ":port", "[::1]:port" or a URL; a server's own bind address 0.0.0.0 means this
             machine.
 
     Raises:

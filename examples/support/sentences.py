@@ -12,8 +12,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .quantities import Kind, Quantity, quantities
-from .words import content_stems, fold, is_turkish, related
+from .number_ranges import Kind, NumberRange, number_ranges
+from .words import content_stems, is_turkish, plain_letters, related
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +58,7 @@ class Question:
     stems: tuple[str, ...]
     focus: str | None
     """The stem that a "which …" asks for; it weighs double."""
-    numbers: tuple[Quantity, ...]
+    numbers: tuple[NumberRange, ...]
     wanted: frozenset[Kind]
     """Kinds of number of which an answer should hold one; empty where none is asked for."""
 
@@ -66,7 +66,7 @@ class Question:
     def parse(cls, text: str) -> Question:
         """Read a question, English or Turkish."""
         turkish = is_turkish(text)
-        plain = fold(text)
+        plain = plain_letters(text)
         focus = _FOCUS.search(plain)
         asked = content_stems(focus[1], turkish=turkish) if focus else []
         return cls(
@@ -74,7 +74,7 @@ class Question:
             turkish=turkish,
             stems=tuple(content_stems(text, turkish=turkish)),
             focus=asked[0] if asked else None,
-            numbers=tuple(quantities(text)),
+            numbers=tuple(number_ranges(text)),
             wanted=next((kinds for pattern, kinds in _WANTED if pattern.search(plain)), frozenset[Kind]()),
         )
 
@@ -124,7 +124,7 @@ def _held(question: Question, sentence: Sentence) -> list[float]:
     """Say for each term of the question how far a sentence holds it (0 to 1)."""
     own = content_stems(sentence.text, turkish=question.turkish)
     above = content_stems(sentence.context, turkish=question.turkish)
-    numbers = quantities(sentence.text)
+    numbers = number_ranges(sentence.text)
     row = [_word(stem, own, above, turkish=question.turkish) for stem in question.stems]
     row += [float(any(number.holds(asked) for number in numbers)) for asked in question.numbers]
     if question.wanted:
@@ -141,7 +141,7 @@ def _word(stem: str, own: Sequence[str], above: Sequence[str], *, turkish: bool)
 def contradicts(question: Question, sentence: Sentence) -> bool:
     """Say whether a sentence speaks of the asked kind of number but of none that holds it (another tier)."""
     for asked in question.numbers:
-        alike = [number for number in quantities(sentence.text) if number.kind == asked.kind]
+        alike = [number for number in number_ranges(sentence.text) if number.kind == asked.kind]
         if alike and not any(number.holds(asked) for number in alike):
             return True
     return False

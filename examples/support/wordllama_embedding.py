@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import wordllama
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.bridge.pydantic import PrivateAttr
 
@@ -24,6 +23,9 @@ class WordLlamaEmbedding(BaseEmbedding):
 
     def __init__(self) -> None:
         super().__init__()
+        # Only now: an example that lacks the extra can say so in one line.
+        import wordllama
+
         self._model = wordllama.WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True)
 
     @classmethod

@@ -37,7 +37,7 @@ _ENGLISH_NO = frozenset({"arent", "cannot", "cant", "doesnt", "dont", "isnt", "n
 _TURKISH_NO = re.compile(r"(?:m[ae]z(?:l[ae]r)?|degil(?:dir)?|yoktur|yok)$")
 
 
-def fold(text: str) -> str:
+def plain_letters(text: str) -> str:
     """Lower-case a text and take off accents and dots, so that "İade", "iade" and "IADE" are one word."""
     plain = unicodedata.normalize("NFKD", text.replace("ı", "i"))
     return "".join(char for char in plain if not unicodedata.combining(char)).casefold()
@@ -45,7 +45,7 @@ def fold(text: str) -> str:
 
 def words(text: str) -> list[str]:
     """Return the folded words of a text in order; a hyphen or an apostrophe joins ("e-book" is one word)."""
-    return [re.sub(r"['’\-]", "", word) for word in _LETTERS.findall(fold(text))]
+    return [re.sub(r"['’\-]", "", word) for word in _LETTERS.findall(plain_letters(text))]
 
 
 def is_turkish(text: str) -> bool:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llama_index_grounded import Verdict
-from support.answering import select
+from support.answering import extract
 from support.sentences import Question, fit, split
 
 GIFT = "## Gift cards\n\nA gift card cannot be turned into cash. It can be used for several orders."
@@ -30,7 +30,7 @@ def test_every_sentence_of_an_answer_stands_in_the_source_that_it_cites(
     question: str, given_sources: list[tuple[str, str]]
 ) -> None:
     """The answerer writes nothing of its own: its sentences are those of the cited sources."""
-    chosen = select(question, given_sources)
+    chosen = extract(question, given_sources)
     if chosen.verdict is not Verdict.not_in_sources:
         known = {f"{sentence.text} [{sentence.key}]" for key, text in given_sources for sentence in split(key, text)}
         assert any(text in chosen.text for text in known)
@@ -47,13 +47,13 @@ def test_the_fit_is_a_share(question: str, given_sources: list[tuple[str, str]])
 @given(texts, sources)
 def test_the_same_prompt_gives_the_same_answer(question: str, given_sources: list[tuple[str, str]]) -> None:
     """Nothing is left to chance."""
-    assert select(question, given_sources) == select(question, given_sources)
+    assert extract(question, given_sources) == extract(question, given_sources)
 
 
 @given(st.integers(min_value=1, max_value=5000))
 def test_a_number_of_copies_selects_the_tier_that_holds_it(copies: int) -> None:
     """Each number finds its own tier and never quotes another one's discount."""
-    answer = select(f"What discount do I get for {copies} copies?", SOURCES).text
+    answer = extract(f"What discount do I get for {copies} copies?", SOURCES).text
     expected = "1–49" if copies < 50 else "50–199" if copies < 200 else "200 copies or more"
     tiers = [tier for tier in ("1–49", "50–199", "200 copies or more") if tier in answer]
     assert tiers == [expected]
@@ -75,10 +75,10 @@ def test_a_number_of_copies_selects_the_tier_that_holds_it(copies: int) -> None:
 )
 def test_the_verdict_follows_the_sentence(question: str, verdict: Verdict) -> None:
     """Yes and no answer polar questions only, and only where the sentence affirms or denies what is asked."""
-    assert select(question, SOURCES).verdict is verdict
+    assert extract(question, SOURCES).verdict is verdict
 
 
 def test_a_condition_is_no_plain_yes() -> None:
     """A sentence that binds a yes to a condition answers without saying yes."""
     sources = [("S1", "A pre-order can be cancelled until the day before the publication date.")]
-    assert select("Can a pre-order be cancelled?", sources).verdict is Verdict.answered
+    assert extract("Can a pre-order be cancelled?", sources).verdict is Verdict.answered

