@@ -116,6 +116,25 @@ def test_what_a_renderer_is() -> None:
     assert removed.characters == 1
 
 
+class OnlyRenders:
+    """It shows nodes and can do nothing else."""
+
+    def render(self, nodes: Sequence[NodeWithScore]) -> Rendered:
+        """Render nodes."""
+        return XmlRenderer().render(nodes)
+
+
+@pytest.mark.parametrize("renderer", [OnlyRenders(), LoudRenderer, "xml", 3], ids=["some", "class", "text", "number"])
+def test_what_is_no_renderer_is_refused_at_once(renderer: Any) -> None:
+    """A renderer without all four methods is an error at construction, in the same words for budget and synthesizer."""
+    told: list[str] = []
+    for make in (lambda: CitingSynthesizer(renderer=renderer), lambda: TokenBudget(max_tokens=9, renderer=renderer)):
+        with pytest.raises(ValueError, match="with the methods block, render, recover, escape; it is") as caught:
+            make()
+        told.append(str(caught.value))
+    assert told[0] in told[1]
+
+
 @pytest.mark.parametrize("renderer", of_text(), ids=str)
 def test_a_synthesizer_uses_it(renderer: Ours) -> None:
     """The prompt of a query holds exactly the sources, whatever question and texts say, and the answer is cited."""

@@ -10,6 +10,7 @@ from llama_index.core.evaluation import BaseEvaluator
 from llama_index_grounded.checks.loop import arun_here, run_here
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.schema import CheckResult
+from llama_index_grounded.synthesis.allowed import need_one_of
 from llama_index_grounded.synthesis.checking import OnFail
 
 if TYPE_CHECKING:
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
 
     from llama_index_grounded.synthesis.checking import CheckContext
 
-__all__ = ["EvaluatorCheck"]
+__all__ = ["Contexts", "EvaluatorCheck"]
+
+Contexts = Literal["cited", "all"]
+"""Which sources an evaluator is given."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +36,9 @@ class EvaluatorCheck:
         contexts: Give it the ``"cited"`` sources or ``"all"`` of the prompt.
         name: Name under which the check reports; by default the evaluator's class.
 
+    Raises:
+        ConfigurationError: When an option has another value.
+
     Example:
         >>> from llama_index.core.evaluation import FaithfulnessEvaluator
         >>> from llama_index_grounded.testing import ScriptedLLM
@@ -41,15 +48,15 @@ class EvaluatorCheck:
 
     evaluator: BaseEvaluator
     on_fail: OnFail = "flag"
-    contexts: Literal["cited", "all"] = "cited"
+    contexts: Contexts = "cited"
     name: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse what is no evaluator."""
+        """Refuse what is no evaluator, and what an option can not be."""
         if not isinstance(self.evaluator, BaseEvaluator):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ConfigurationError(f"evaluator must be a BaseEvaluator, not {type(self.evaluator).__name__}")
-        if self.contexts not in ("cited", "all"):
-            raise ConfigurationError(f"contexts must be 'cited' or 'all', not {self.contexts!r}")
+        need_one_of("on_fail", self.on_fail, OnFail)
+        need_one_of("contexts", self.contexts, Contexts)
         object.__setattr__(self, "name", self.name or type(self.evaluator).__name__)
 
     def check(self, context: CheckContext) -> CheckResult:

@@ -5,7 +5,6 @@ A judge is a model and can be wrong both ways; measure yours before you let it r
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -16,11 +15,11 @@ from llama_index.core.llms import LLM
 from pydantic import BaseModel, ConfigDict, Field
 
 from llama_index_grounded.checks.sentences import claims_something, sentences
-from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.llm.ask import Asked, aask, ask, too_long
 from llama_index_grounded.rendering import clean, escape
 from llama_index_grounded.schema import CheckResult, ClaimVerdict, Span
 from llama_index_grounded.selection.judging import judge_block
+from llama_index_grounded.synthesis.allowed import need_llm, need_one_of, need_seconds
 from llama_index_grounded.synthesis.checking import OnFail
 
 if TYPE_CHECKING:
@@ -79,7 +78,10 @@ class GroundednessCheck:
     Args:
         llm: The judge; by default ``Settings.llm``. Better another model than the one that answers.
         on_fail: What becomes of an answer that fails.
-        timeout: Seconds to wait for the judge, within the time of the query.
+        timeout: Seconds to wait for the judge, within the time of the query; None for no limit of its own.
+
+    Raises:
+        ConfigurationError: When an option has another value.
 
     Example:
         >>> from llama_index_grounded.testing import ScriptedLLM
@@ -89,14 +91,13 @@ class GroundednessCheck:
 
     llm: LLM | None = None
     on_fail: OnFail = "flag"
-    timeout: float = 60.0
+    timeout: float | None = 60.0
 
     def __post_init__(self) -> None:
-        """Refuse what is no model and no time."""
-        if not 0 < self.timeout < math.inf:
-            raise ConfigurationError(f"timeout must be a positive number of seconds, not {self.timeout!r}")
-        if not isinstance(self.llm, (LLM, type(None))):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ConfigurationError(f"llm must be an LLM of LlamaIndex, not {type(self.llm).__name__}")
+        """Refuse what an option can not be."""
+        need_llm(self.llm)
+        need_one_of("on_fail", self.on_fail, OnFail)
+        need_seconds("timeout", self.timeout)
 
     @property
     def name(self) -> str:
@@ -126,8 +127,8 @@ class GroundednessCheck:
         messages = _messages(context, statements)
         return statements, messages, _can_not(self._judge, statements, messages)
 
-    def _seconds(self, context: CheckContext) -> float:
-        return self.timeout if context.seconds is None else min(self.timeout, context.seconds)
+    def _seconds(self, context: CheckContext) -> float | None:
+        return min((limit for limit in (self.timeout, context.seconds) if limit is not None), default=None)
 
     @property
     def _judge(self) -> LLM:

@@ -24,14 +24,14 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal
 
 from llama_index_grounded.checks.claim_sources import claim_sources
 from llama_index_grounded.checks.not_said import not_said
 from llama_index_grounded.checks.number_sums import Sums
 from llama_index_grounded.checks.number_support import Facts, stands
-from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.schema import CheckResult, Span
+from llama_index_grounded.synthesis.allowed import need_flag, need_one_of
 from llama_index_grounded.synthesis.checking import CheckContext, OnFail
 from llama_index_grounded.text.number_forms import Quantity
 from llama_index_grounded.text.quantities import quantities
@@ -82,15 +82,10 @@ class NumberCheck:
     scope: Scope = "cited"
 
     def __post_init__(self) -> None:
-        """Refuse options that mean nothing."""
-        for name, allowed in (
-            ("on_fail", get_args(OnFail)),
-            ("scope", get_args(Scope)),
-            ("allow_derived", (True, False)),
-        ):
-            value = getattr(self, name)
-            if not any(value is choice or (type(value) is str and value == choice) for choice in allowed):
-                raise ConfigurationError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {value!r}")
+        """Refuse what an option can not be."""
+        need_one_of("on_fail", self.on_fail, OnFail)
+        need_one_of("scope", self.scope, Scope)
+        need_flag("allow_derived", self.allow_derived)
 
     @property
     def name(self) -> str:

@@ -22,14 +22,14 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar, get_args
+from typing import ClassVar
 
 from llama_index_grounded.checks.claim_sources import claim_sources
 from llama_index_grounded.checks.number_support import Facts, stands
 from llama_index_grounded.checks.sentences import Part, claims_something, sentences, wording
 from llama_index_grounded.checks.words import Word, content_words, is_turkish, main_script
-from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.schema import CheckResult, Span
+from llama_index_grounded.synthesis.allowed import need_one_of, need_share
 from llama_index_grounded.synthesis.checking import CheckContext, OnFail, ShownSource
 from llama_index_grounded.text.quantities import quantities
 
@@ -102,11 +102,9 @@ class OverlapCheck:
     threshold: float = DEFAULT_THRESHOLD
 
     def __post_init__(self) -> None:
-        """Refuse options that mean nothing."""
-        if self.on_fail not in get_args(OnFail):
-            raise ConfigurationError(f"on_fail is {self.on_fail!r}; it must be one of {get_args(OnFail)}")
-        if type(self.threshold) not in {int, float} or not 0 <= self.threshold <= 1:
-            raise ConfigurationError(f"threshold is {self.threshold!r}; it must be a number from 0 to 1")
+        """Refuse what an option can not be."""
+        need_one_of("on_fail", self.on_fail, OnFail)
+        need_share("threshold", self.threshold)
 
     @property
     def name(self) -> str:

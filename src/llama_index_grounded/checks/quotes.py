@@ -21,12 +21,12 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import ClassVar, get_args
+from typing import ClassVar
 
 from llama_index_grounded.checks.cuts import begins_sentence, joined, may_begin, may_end
 from llama_index_grounded.checks.folding import Folded, agree, fold
-from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.schema import AnswerClaim, CheckResult, QuoteMatch, Span
+from llama_index_grounded.synthesis.allowed import need_flag, need_one_of
 from llama_index_grounded.synthesis.checking import CheckContext, OnFail
 
 __all__ = ["MAX_QUOTE", "QuoteCheck", "find_quote"]
@@ -199,10 +199,9 @@ class QuoteCheck:
     require: bool = False
 
     def __post_init__(self) -> None:
-        if self.on_fail not in get_args(OnFail):
-            raise ConfigurationError(f"on_fail is {self.on_fail!r}; it must be one of {get_args(OnFail)}")
-        if type(self.require) is not bool:
-            raise ConfigurationError(f"require is {self.require!r}; it must be True or False")
+        """Refuse what an option can not be."""
+        need_one_of("on_fail", self.on_fail, OnFail)
+        need_flag("require", self.require)
 
     @property
     def name(self) -> str:

@@ -13,7 +13,7 @@ from llama_index_grounded.rendering.base import BlockRenderer
 from llama_index_grounded.rendering.json_blocks import JsonRenderer
 from llama_index_grounded.rendering.key_value import KeyValueRenderer
 from llama_index_grounded.rendering.markdown import MarkdownRenderer
-from llama_index_grounded.rendering.renderer import Renderer, is_renderer
+from llama_index_grounded.rendering.renderer import Renderer, as_renderer
 from llama_index_grounded.rendering.table import TableRenderer
 from llama_index_grounded.rendering.xml import XmlRenderer
 
@@ -35,10 +35,7 @@ def _read(value: object) -> Renderer:
     if isinstance(value, Mapping):
         written = cast("Mapping[str, object]", value)
         return cast("Renderer", _reader().validate_python({"kind": "xml", **written}))
-    if is_renderer(value):
-        return value
-    msg = f"renderer must be a renderer, such as XmlRenderer(), not {value!r:.80}"
-    raise ConfigurationError(msg)
+    return as_renderer(value)
 
 
 def _write(value: Renderer, info: SerializationInfo) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
+from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.evidence import copied, fields, identity, included_text, once, stamp_of
 from llama_index_grounded.rendering.escaping import clean
 from llama_index_grounded.schema import SourceRef
@@ -19,6 +20,7 @@ __all__ = [
     "Removed",
     "Rendered",
     "Renderer",
+    "as_renderer",
     "is_renderer",
     "key_at",
     "removed_characters",
@@ -134,6 +136,19 @@ def _visible(text: str | None) -> str | None:
 def is_renderer(value: object) -> TypeGuard[Renderer]:
     """Tell what has the methods of a renderer; a class is none, only an instance."""
     return not isinstance(value, type) and all(callable(getattr(value, name, None)) for name in _METHODS)
+
+
+def as_renderer(value: object) -> Renderer:
+    """Return a renderer as it is.
+
+    Raises:
+        ConfigurationError: For what is none, such as a class, or an object without one of the methods.
+    """
+    if is_renderer(value):
+        return value
+    needed = ", ".join(_METHODS)
+    msg = f"renderer must be a renderer, such as XmlRenderer(), with the methods {needed}; it is {value!r:.80}"
+    raise ConfigurationError(msg)
 
 
 def shown_text(renderer: Renderer, node: BaseNode) -> str:

@@ -12,7 +12,7 @@ from llama_index.core.prompts import PromptTemplate
 from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.schema import NodeWithScore, TextNode
 
-from llama_index_grounded.errors import ConfigurationError
+from llama_index_grounded.synthesis.allowed import need_flag, need_llm
 from llama_index_grounded.synthesis.parts import check_template
 from llama_index_grounded.synthesis.prompts import QuestionPosition, question_template
 
@@ -41,10 +41,8 @@ class LateSynthesizer(BaseSynthesizer):
         streaming: bool,
         callback_manager: CallbackManager | None,
     ) -> None:
-        if not isinstance(llm, (LLM, type(None))):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ConfigurationError(f"llm must be an LLM of LlamaIndex, not {type(llm).__name__}")
-        if not isinstance(streaming, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ConfigurationError(f"streaming must be True or False, not {streaming!r}")
+        need_llm(llm)
+        need_flag("streaming", streaming)
         self._chosen_llm = llm
         self._callback_manager = callback_manager or Settings.callback_manager
         self._streaming = streaming  # chat engines switch it

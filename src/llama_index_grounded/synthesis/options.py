@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.evidence import MetadataKeys
 from llama_index_grounded.llm.providers import Structured
 from llama_index_grounded.llm.structured import schema_of
+from llama_index_grounded.rendering.renderer import as_renderer
+from llama_index_grounded.synthesis.allowed import need_flag, need_one_of, need_seconds, need_whole
 from llama_index_grounded.synthesis.answer import AnswerModel, ClaimedAnswer, GroundedAnswer
 from llama_index_grounded.synthesis.checking import AnswerCheck, OnFail
 from llama_index_grounded.synthesis.links import UrlFor, check_url_for
@@ -58,24 +59,22 @@ class Options:
         if not (isinstance(self.output_cls, type) and issubclass(self.output_cls, known)):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ConfigurationError("output_cls must be GroundedAnswer, ClaimedAnswer or a subclass of one")
         schema_of(self.output_cls)
-        if isinstance(self.renderer, type) or not callable(getattr(self.renderer, "render", None)):
-            raise ConfigurationError("renderer must be a renderer, such as XmlRenderer()")
+        as_renderer(self.renderer)
         if not isinstance(self.keys, MetadataKeys):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ConfigurationError("keys must be a MetadataKeys")
         if not isinstance(self.counter, (TokenCounter, type(None))):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ConfigurationError("counter must be a TokenCounter")
         object.__setattr__(self, "policies", tuple(map(_policy, self.checks)))
-        _one_of("question_position", self.question_position, QuestionPosition)
-        _one_of("on_invalid_ids", self.on_invalid_ids, InvalidIdPolicy)
-        _one_of("on_error", self.on_error, OnError)
-        _one_of("structured_output", self.structured_output, Structured)
-        _whole("max_retries", self.max_retries, least=0)
-        _whole("num_output", self.num_output, least=1)
-        _whole("max_answer_chars", self.max_answer_chars, least=1)
-        _seconds("timeout", self.timeout)
-        for name in ("inline_citations", "detect_truncation"):
-            if not isinstance(getattr(self, name), bool):
-                raise ConfigurationError(f"{name} must be True or False, not {getattr(self, name)!r}")
+        need_one_of("question_position", self.question_position, QuestionPosition)
+        need_one_of("on_invalid_ids", self.on_invalid_ids, InvalidIdPolicy)
+        need_one_of("on_error", self.on_error, OnError)
+        need_one_of("structured_output", self.structured_output, Structured)
+        need_whole("max_retries", self.max_retries, least=0)
+        need_whole("num_output", self.num_output, least=1)
+        need_whole("max_answer_chars", self.max_answer_chars, least=1)
+        need_seconds("timeout", self.timeout)
+        need_flag("inline_citations", self.inline_citations)
+        need_flag("detect_truncation", self.detect_truncation)
         if not isinstance(self.system_prompt, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ConfigurationError("system_prompt must be a text")
         check_refusal_text(self.refusal_text, self.language)
@@ -87,27 +86,5 @@ def _policy(check: object) -> OnFail:
     if isinstance(check, type) or not callable(getattr(check, "check", None)):
         raise ConfigurationError(f"a check must have a method check, as {check!r} has not")
     policy: Any = getattr(check, "on_fail", None)
-    _one_of(f"on_fail of {type(check).__name__}", policy, OnFail)
+    need_one_of(f"on_fail of {type(check).__name__}", policy, OnFail)
     return cast("OnFail", policy)
-
-
-def _one_of(name: str, value: object, literal: Any) -> None:
-    if value not in get_args(literal):
-        msg = f"{name} must be one of {', '.join(get_args(literal))}, not {value!r}"
-        raise ConfigurationError(msg)
-
-
-def _seconds(name: str, value: object) -> None:
-    if value is not None and not (_is_number(value) and 0 < cast("float", value) < math.inf):
-        msg = f"{name} must be a positive number of seconds or None, not {value!r}"
-        raise ConfigurationError(msg)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _whole(name: str, value: object, *, least: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        msg = f"{name} must be a whole number of at least {least}, not {value!r}"
-        raise ConfigurationError(msg)
