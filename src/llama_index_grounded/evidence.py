@@ -2,24 +2,27 @@
 
 The first stage that sees a node stamps it: a copy gets one namespaced metadata key, kept out of LLM and embedding text,
 with the run, the rank (place in the incoming order) and the identity. Later stages and the renderer read the stamp, so
-the names of the metadata fields are given once. The synthesizer strips the stamp before a response leaves.
+the names of the metadata fields are given once. The synthesizer strips the stamp before a response leaves. How metadata
+is read without a stamp stands in `metadata`.
 """
 
 from __future__ import annotations
 
-import functools
-import math
 from collections.abc import Callable, Iterable, Mapping
-from datetime import date
-from decimal import Decimal
-from enum import Enum
-from numbers import Integral, Real
-from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, TypeVar
-from uuid import UUID
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
-from pydantic import BaseModel, ConfigDict, Field
+
+from llama_index_grounded._copied import copied
+from llama_index_grounded.metadata import (
+    DEFAULT_KEYS,
+    DEFAULT_NAMES,
+    FieldName,
+    MetadataKeys,
+    find,
+    keys_named,
+    scalar,
+)
 
 if TYPE_CHECKING:
     from llama_index.core.schema import BaseNode
@@ -50,47 +53,7 @@ __all__ = [
 
 STAMP = "llama_index_grounded"
 
-_Model = TypeVar("_Model", bound=BaseModel)
-_new, _set = object.__new__, object.__setattr__
-
 _EXCLUDED = ("excluded_llm_metadata_keys", "excluded_embed_metadata_keys")
-
-FieldName = Literal["title", "section", "heading", "page", "url", "updated"]
-"""The fields that describe a node, as opposed to those that identify it."""
-
-
-class MetadataKeys(BaseModel):
-    """Names of the metadata fields that say what a node is.
-
-    Where a field is absent, what LlamaIndex's own readers and parsers write takes its place: the document id falls
-    back to ``ref_doc_id`` and then to ``node_id``, the chunk id to ``node_id``, the title to ``file_name``, the
-    section to ``header_path`` (unless it is the bare root ``/``), the page to ``page_label`` and the date to
-    ``last_modified_date``.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-    document_id: str = Field(default="document_id", min_length=1)
-    chunk_id: str = Field(default="chunk_id", min_length=1)
-    revision: str = Field(default="revision", min_length=1)
-    version: str = Field(default="chunking_version", min_length=1)
-    section: str = Field(default="section", min_length=1)
-    title: str = Field(default="title", min_length=1)
-    heading: str = Field(default="heading", min_length=1)
-    page: str = Field(default="page", min_length=1)
-    url: str = Field(default="url", min_length=1)
-    updated: str = Field(default="last_updated", min_length=1)
-
-
-DEFAULT_KEYS = MetadataKeys()
-_DEFAULT: dict[str, str] = DEFAULT_KEYS.model_dump()
-_HEADER_PATH = "header_path"
-_FALLBACK: dict[FieldName, str] = {
-    "title": "file_name",
-    "section": _HEADER_PATH,
-    "page": "page_label",
-    "updated": "last_modified_date",
-}
 
 
 class Identity(NamedTuple):
@@ -125,6 +88,10 @@ class Stamp(_Place, total=False):
     """Scores that a `RecordScore` stage noted, by name."""
     spans: tuple[tuple[int, int, str, str], ...]
     """Of a passage: start, end, node id and chunk id of each chunk in its text, in rank order; they may overlap."""
+    twins: Mapping[tuple[int, int], str]
+    """Documents of the nodes that were left out for this one, by run and slot of those nodes."""
+    vector: tuple[int, str]
+    """The embedding of the text: a checksum of that text, and the numbers as Base64 of 32-bit floats."""
 
 
 class _OurStamp(dict[str, Any]):
@@ -132,30 +99,6 @@ class _OurStamp(dict[str, Any]):
 
     made: tuple[object, str, str] = None, "", ""
     """What `once` was asked last: function, text, answer. In one tuple, so that threads see all or none."""
-
-
-def scalar(value: object) -> str | None:
-    """Read one metadata value as text; None for blank, missing, nested and not-a-number values."""
-    if value is None:
-        return None
-    text = value if type(value) is str else _as_text(value)
-    return None if not text or text.isspace() else text
-
-
-def _as_text(value: object) -> str | None:
-    if value is None or isinstance(value, bool):
-        return None
-    if isinstance(value, Enum):
-        return scalar(value.value)
-    if isinstance(value, str):
-        return str.__str__(value)
-    if isinstance(value, date):  # a datetime is a date too, and so is pandas' "not a time"
-        text = value.isoformat()
-        return None if text == "NaT" else text
-    if isinstance(value, (Integral, UUID, PurePath)):
-        return str(value)
-    finite = value.is_finite() if isinstance(value, Decimal) else isinstance(value, Real) and math.isfinite(value)
-    return str(value) if finite else None
 
 
 def stamp_of(node: BaseNode) -> Stamp | None:
@@ -168,12 +111,7 @@ def keys_of(node: BaseNode) -> MetadataKeys:
     """Return the field names that a node was stamped with."""
     found = stamp_of(node)
     names = found.get("keys") if found else None
-    return _keys_named(tuple(names.values())) if names else DEFAULT_KEYS
-
-
-@functools.lru_cache(maxsize=64)
-def _keys_named(names: tuple[str, ...]) -> MetadataKeys:
-    return MetadataKeys(**dict(zip(MetadataKeys.model_fields, names, strict=True)))
+    return keys_named(tuple(names.values())) if names else DEFAULT_KEYS
 
 
 def identity_under(node: BaseNode, keys: MetadataKeys) -> Identity:
@@ -215,7 +153,7 @@ def fields(node: BaseNode, names: Iterable[FieldName]) -> list[str | None]:
     """Return descriptive fields as texts, None for those that are absent."""
     metadata = node.metadata
     keys = _names_in(metadata)
-    return [None if (found := _find(metadata, keys, name)) is None else found[1] for name in names]
+    return [None if (found := find(metadata, keys, name)) is None else found[1] for name in names]
 
 
 def field_for_llm(node: BaseNode, name: FieldName) -> str | None:
@@ -229,29 +167,15 @@ def fields_for_llm(node: BaseNode, names: Iterable[FieldName]) -> list[tuple[Fie
     metadata, kept = node.metadata, node.excluded_llm_metadata_keys
     keys = _names_in(metadata)
     return [
-        (name, found[1])
-        for name in names
-        if (found := _find(metadata, keys, name)) is not None and found[0] not in kept
+        (name, found[1]) for name in names if (found := find(metadata, keys, name)) is not None and found[0] not in kept
     ]
 
 
 def _names_in(metadata: Mapping[str, Any]) -> Mapping[str, str]:
     """Return the names of the metadata fields that a node was stamped with."""
     mark = metadata.get(STAMP)
-    names: Mapping[str, str] = mark.get("keys", _DEFAULT) if type(mark) is _OurStamp else _DEFAULT
+    names: Mapping[str, str] = mark.get("keys", DEFAULT_NAMES) if type(mark) is _OurStamp else DEFAULT_NAMES
     return names
-
-
-def _find(metadata: Mapping[str, Any], keys: Mapping[str, str], name: FieldName) -> tuple[str, str] | None:
-    """Return the metadata key behind a field, and its text."""
-    source = keys[name]
-    text = scalar(metadata.get(source))
-    if text is None and name in _FALLBACK:
-        source = _FALLBACK[name]
-        text = scalar(metadata.get(source))
-    if text is None or (source == _HEADER_PATH and not text.strip("/")):
-        return None
-    return source, text
 
 
 def included_text(node: BaseNode) -> str:
@@ -293,24 +217,6 @@ def with_stamp(scored: NodeWithScore, mark: Stamp) -> NodeWithScore:
     if STAMP not in node.excluded_embed_metadata_keys:
         update["excluded_embed_metadata_keys"] = [*node.excluded_embed_metadata_keys, STAMP]
     return copied(scored, {"node": copied(node, update)})
-
-
-def copied(model: _Model, update: dict[str, Any]) -> _Model:
-    """Copy as ``model_copy`` does, in half the time where a model has nothing but its declared fields."""
-    kind = type(model)
-    if not _copies_plainly(kind) or model.__pydantic_private__ is not None or model.__pydantic_extra__ is not None:
-        return model.model_copy(update=update)
-    copy: _Model = _new(kind)
-    _set(copy, "__dict__", model.__dict__ | update)
-    _set(copy, "__pydantic_fields_set__", {*model.__pydantic_fields_set__, *update})
-    _set(copy, "__pydantic_extra__", None)
-    _set(copy, "__pydantic_private__", None)
-    return copy
-
-
-@functools.lru_cache(maxsize=256)
-def _copies_plainly(kind: type[BaseModel]) -> bool:
-    return kind.__copy__ is BaseModel.__copy__ and kind.model_copy is BaseModel.model_copy
 
 
 def with_text(scored: NodeWithScore, text: str) -> NodeWithScore:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 from pydantic import Field, field_validator
 
 from llama_index_grounded.errors import ConfigurationError
-from llama_index_grounded.evidence import STAMP, included_text, keys_of, scalar
+from llama_index_grounded.evidence import STAMP, included_text, keys_of
+from llama_index_grounded.metadata import scalar
 from llama_index_grounded.rendering.base import one_line
 from llama_index_grounded.rendering.escaping import clean
 from llama_index_grounded.rendering.markdown import FramedRenderer

@@ -1,0 +1,103 @@
+"""What a node's metadata says of it: under which names, and as which text."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping
+from datetime import date
+from decimal import Decimal
+from enum import Enum
+from numbers import Integral, Real
+from pathlib import PurePath
+from typing import Any, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = ["DEFAULT_KEYS", "DEFAULT_NAMES", "FieldName", "MetadataKeys", "find", "keys_named", "scalar"]
+
+FieldName = Literal["title", "section", "heading", "page", "url", "updated"]
+"""The fields that describe a node, as opposed to those that identify it."""
+
+
+class MetadataKeys(BaseModel):
+    """Names of the metadata fields that say what a node is.
+
+    Where a field is absent, what LlamaIndex's own readers and parsers write takes its place: the document id falls
+    back to ``ref_doc_id`` and then to ``node_id``, the chunk id to ``node_id``, the title to ``file_name``, the
+    section to ``header_path`` (unless it is the bare root ``/``), the page to ``page_label`` and the date to
+    ``last_modified_date``.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    document_id: str = Field(default="document_id", min_length=1)
+    chunk_id: str = Field(default="chunk_id", min_length=1)
+    revision: str = Field(default="revision", min_length=1)
+    version: str = Field(default="chunking_version", min_length=1)
+    section: str = Field(default="section", min_length=1)
+    title: str = Field(default="title", min_length=1)
+    heading: str = Field(default="heading", min_length=1)
+    page: str = Field(default="page", min_length=1)
+    url: str = Field(default="url", min_length=1)
+    updated: str = Field(default="last_updated", min_length=1)
+
+
+DEFAULT_KEYS = MetadataKeys()
+DEFAULT_NAMES: Mapping[str, str] = DEFAULT_KEYS.model_dump()
+_HEADER_PATH = "header_path"
+_FALLBACK: dict[FieldName, str] = {
+    "title": "file_name",
+    "section": _HEADER_PATH,
+    "page": "page_label",
+    "updated": "last_modified_date",
+}
+
+
+@functools.lru_cache(maxsize=64)
+def keys_named(names: tuple[str, ...]) -> MetadataKeys:
+    """Return the names of the fields, given in the order of `MetadataKeys`."""
+    return MetadataKeys(**dict(zip(MetadataKeys.model_fields, names, strict=True)))
+
+
+def scalar(value: object) -> str | None:
+    """Read one metadata value as text; None for blank, missing, nested and not-a-number values."""
+    if value is None:
+        return None
+    text = value if type(value) is str else _as_text(value)
+    return None if not text or text.isspace() else text
+
+
+def _as_text(value: object) -> str | None:
+    if value is None or isinstance(value, bool):
+        return None
+    if isinstance(value, Enum):
+        return scalar(value.value)
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, date):  # a datetime is a date too, and so is pandas' "not a time"
+        text = value.isoformat()
+        return None if text == "NaT" else text
+    if isinstance(value, (Integral, UUID, PurePath)):
+        return str(value)
+    finite = value.is_finite() if isinstance(value, Decimal) else isinstance(value, Real) and math.isfinite(value)
+    return str(value) if finite else None
+
+
+def find(metadata: Mapping[str, Any], keys: Mapping[str, str], name: FieldName) -> tuple[str, str] | None:
+    """Return the metadata key behind a descriptive field, and its text; None where it is absent.
+
+    Args:
+        metadata: Of a node.
+        keys: Names of the fields, as `MetadataKeys` has them.
+        name: The field.
+    """
+    source = keys[name]
+    text = scalar(metadata.get(source))
+    if text is None and name in _FALLBACK:
+        source = _FALLBACK[name]
+        text = scalar(metadata.get(source))
+    if text is None or (source == _HEADER_PATH and not text.strip("/")):
+        return None
+    return source, text
