@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from llama_index_grounded import CitingSynthesizer, TokenBudget
 from llama_index_grounded.evidence import included_text
 from llama_index_grounded.rendering import Rendered, XmlRenderer, clean
-from llama_index_grounded.rendering.renderer import is_renderer, removed_from, shown_text
+from llama_index_grounded.rendering.renderer import is_renderer, shown_text
 from llama_index_grounded.testing import ScriptedLLM, make_nodes
 from llama_index_grounded.tokens import TokenCounter
 from tests.rendering.parts import RENDERERS, Ours, of_text
@@ -111,9 +111,8 @@ def test_what_a_renderer_is() -> None:
     assert not is_renderer(LoudRenderer)
     [scored] = make_nodes(["a\u200bb"], metadata={"price": 5})
     assert shown_text(LoudRenderer(), scored.node) == "ab"
-    removed = removed_from(scored, "S1")
-    assert removed is not None
-    assert removed.characters == 1
+    (removed,) = XmlRenderer().render([scored]).removed
+    assert (removed.key, removed.node_id, removed.characters) == ("S1", scored.node.node_id, 1)
 
 
 class OnlyRenders:

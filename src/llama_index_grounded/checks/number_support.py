@@ -31,8 +31,7 @@ from typing import Final
 
 from llama_index_grounded.text.case import lower
 from llama_index_grounded.text.number_forms import Quantity, seconds_of
-from llama_index_grounded.text.number_shapes import CLOCK, FOLDED
-from llama_index_grounded.text.number_shapes import NAME as _NAME
+from llama_index_grounded.text.number_shapes import CLOCK, FOLDED, NAME
 from llama_index_grounded.text.number_words import readings_of, shifted
 from llama_index_grounded.text.quantities import quantities
 
@@ -106,7 +105,7 @@ def stands(quantity: Quantity, texts: Sequence[Facts]) -> bool:
 
 def _names(text: str) -> Iterator[str]:
     plain = lower(unicodedata.normalize("NFKC", text).translate(FOLDED))
-    return (found[0] for found in _NAME.finditer(plain) if _DIGIT.search(found[0]))
+    return (found[0] for found in NAME.finditer(plain) if _DIGIT.search(found[0]))
 
 
 def values_of(quantity: Quantity) -> Iterator[Decimal]:

@@ -24,7 +24,6 @@ __all__ = [
     "is_renderer",
     "key_at",
     "removed_characters",
-    "removed_from",
     "shown_text",
     "size_of",
     "source_of",
@@ -165,12 +164,6 @@ def removed_characters(node: BaseNode) -> int:
     """Count the invisible characters of a node's text."""
     text = included_text(node)
     return len(text) - len(once(node, clean))
-
-
-def removed_from(scored: NodeWithScore, key: str) -> Removed | None:
-    """Record the invisible characters of a node's text, if there are any."""
-    characters = removed_characters(scored.node)
-    return Removed(key=key, node_id=scored.node.node_id, characters=characters) if characters else None
 
 
 def size_of(

@@ -53,7 +53,7 @@ class XmlRenderer(BlockRenderer):
         """Render one source in three parts: what stands above its text, the text, and what stands below."""
         described = self._described(node)
         shown = [f' {name}="{value}"' for name, found in described if (value := escape_attribute(found))]
-        if self.show_relevance and (relevance := self._relevance(score)):
+        if relevance := self._relevance(score):
             shown.append(f' relevance="{relevance}"')
         return f'<source id="{key}"{"".join(shown)}>\n', escape(self.included(node)), "\n</source>\n"
 

@@ -119,14 +119,16 @@ def _fit(
     return list(outcome.nodes), [*reversed(unfit), *(one for one in reports if one.reason not in _NO_ROOM)]
 
 
-def decision_on(scored: NodeWithScore, reason: str, *, action: Action = "dropped", **numbers: float) -> Decision:
+def decision_on(
+    scored: NodeWithScore, reason: str, *, action: Action = "dropped", value: float | None = None
+) -> Decision:
     """Report what the synthesizer did with a node, and why.
 
     Args:
         scored: A stamped node.
         reason: A short fixed word.
         action: What was done.
-        numbers: ``value`` and ``limit`` of the decision, as far as it has them.
+        value: The number that says so, where there is one.
     """
     return Decision(
         stage=STAGE,
@@ -134,6 +136,5 @@ def decision_on(scored: NodeWithScore, reason: str, *, action: Action = "dropped
         node_id=scored.node.node_id,
         document_id=identity(scored.node).document_id,
         reason=reason,
-        value=numbers.get("value"),
-        limit=numbers.get("limit"),
+        value=value,
     )
