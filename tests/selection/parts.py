@@ -15,7 +15,8 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 from llama_index_grounded.evidence import included_text, strip
 from llama_index_grounded.rendering import XmlRenderer
-from llama_index_grounded.selection import Outcome, Stage
+from llama_index_grounded.rendering.renderer import source_of
+from llama_index_grounded.selection import AttentionReorder, Outcome, ScopedDedup, ScoreGate, Stage, TokenBudget
 from llama_index_grounded.selection.carrier import Evidence
 from llama_index_grounded.selection.trail import collect
 from llama_index_grounded.testing import make_nodes
@@ -125,6 +126,28 @@ async def run_async(
 def decided(evidence: Evidence) -> list[tuple[str, str, str]]:
     """Return action, reason and node of what was decided on the way, moves left out."""
     return [(d.action, d.reason, d.node_id) for d in evidence.trail.decisions if d.action != "moved"]
+
+
+def in_documents(*names: str) -> list[dict[str, str]]:
+    """Name the document of each node."""
+    return [{"document_id": name} for name in names]
+
+
+def also_in(nodes: Sequence[NodeWithScore]) -> list[tuple[str, ...]]:
+    """Return which other documents each source lists."""
+    return [source_of(scored, "S1").also_in for scored in nodes]
+
+
+def repeating() -> list[NodeWithScore]:
+    """Make three nodes of one section, the second of which repeats the first."""
+    first, second, third, _ = LONG
+    home = {"document_id": "d"}
+    return make_nodes([first, f"{first}\n\n{second}", third], metadata=home)
+
+
+def chain_around(between: BaseNodePostprocessor) -> list[BaseNodePostprocessor]:
+    """Build a chain with a foreign postprocessor in the middle."""
+    return [ScoreGate(min_score=0.1), ScopedDedup(), between, TokenBudget(top_n=2), AttentionReorder()]
 
 
 def room_for(*texts: str, **metadata: Any) -> int:

@@ -8,10 +8,9 @@ import threading
 from collections.abc import Callable
 
 import pytest
-from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
-from llama_index_grounded.selection import AttentionReorder, ScopedDedup, ScoreGate, Stage, TokenBudget
+from llama_index_grounded.selection import ScopedDedup, ScoreGate, Stage, TokenBudget
 from llama_index_grounded.selection.carrier import Evidence
 from llama_index_grounded.selection.trail import collect
 from llama_index_grounded.testing import make_nodes
@@ -19,10 +18,12 @@ from tests.selection.parts import (
     LONG,
     Foreign,
     ForeignAsync,
+    chain_around,
     decided,
     drop_all,
     in_span,
     rebuild,
+    repeating,
     repickled,
     rewrap,
     run,
@@ -35,19 +36,9 @@ KEPT = ("kept", "best_score", "n0")
 CUT = ("shortened", "duplicate", "n1")
 
 
-def chain(between: BaseNodePostprocessor) -> list[BaseNodePostprocessor]:
-    """Build a chain with a foreign postprocessor in the middle."""
-    return [ScoreGate(min_score=0.1), ScopedDedup(), between, TokenBudget(top_n=2), AttentionReorder()]
-
-
-def repeating() -> list[NodeWithScore]:
-    """Make three nodes, the second of which repeats the first."""
-    return make_nodes([A, f"{A}\n\n{B}", C], metadata=HOME)
-
-
 def test_a_reused_bundle_begins_anew() -> None:
     """The same bundle can be asked again, after an answer, after an error and after a chain without synthesizer."""
-    bundle, stages = QueryBundle("q"), chain(Foreign(act=rewrap))
+    bundle, stages = QueryBundle("q"), chain_around(Foreign(act=rewrap))
     first = run(stages, repeating(), bundle).trail.decisions
     for _ in range(2):
         assert run(stages, repeating(), bundle).trail.decisions == first
@@ -86,7 +77,7 @@ def test_another_engine_that_finds_nothing_begins_anew() -> None:
 def test_the_bundle_is_left_as_it_was() -> None:
     """After the answer nothing of the query stays on the bundle, and it equals a new one all along."""
     bundle = QueryBundle("q")
-    run(chain(Foreign(act=rewrap)), repeating(), bundle)
+    run(chain_around(Foreign(act=rewrap)), repeating(), bundle)
     assert bundle == QueryBundle("q")
     assert bundle.to_dict() == QueryBundle("q").to_dict()
     assert not any(mirror._entries for mirror in vars(bundle).values() if hasattr(mirror, "_entries"))
@@ -114,7 +105,9 @@ def test_copies_of_a_result_are_plain_lists(copier: Callable[[list[NodeWithScore
     assert decided(collect(copied, bundle)) == [CUT]
 
 
-CHAINS = [chain(Foreign(act=act)) for act in (rewrap, drop_all, rebuild)] + [chain(ForeignAsync(act=drop_all))]
+CHAINS = [chain_around(Foreign(act=act)) for act in (rewrap, drop_all, rebuild)] + [
+    chain_around(ForeignAsync(act=drop_all))
+]
 
 
 @pytest.mark.parametrize("shared", [True, False])

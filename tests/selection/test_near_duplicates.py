@@ -10,17 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from llama_index.core import MockEmbedding, Settings
 from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.schema import NodeWithScore
 from pydantic import Field, ValidationError
 
 from llama_index_grounded.evidence import included_text
-from llama_index_grounded.rendering.renderer import source_of
 from llama_index_grounded.selection import ScopedDedup, TokenBudget
 from llama_index_grounded.selection.likeness import shingles
 from llama_index_grounded.selection.near_duplicates import NearDuplicateFilter
 from llama_index_grounded.testing import check_postprocessor, make_nodes
 from llama_index_grounded.text.statement import apart, statement
-from tests.selection.parts import WordEmbedding, bodies, ids, room_for, run
+from tests.selection.parts import WordEmbedding, also_in, bodies, ids, in_documents, room_for, run
 
 BASE = (
     "Printed books can be returned within 21 days of delivery if they are unread and undamaged and come in the "
@@ -32,16 +30,6 @@ OTHER_DAYS = BASE.replace("21", "14")
 DENIED = BASE.replace("can be", "can not be")
 OTHER = "A refund is paid to the card that was used for the order, by our bank, as soon as the parcel has been opened"
 POOL = [BASE, LONGER, SHOUTED, OTHER_DAYS, DENIED, OTHER, "Keep it.", "", "退货期限为自收货之日起"]
-
-
-def documents(*names: str) -> list[dict[str, str]]:
-    """Name the document of each node."""
-    return [{"document_id": name} for name in names]
-
-
-def also_in(nodes: list[NodeWithScore]) -> list[tuple[str, ...]]:
-    """Return what each source lists."""
-    return [source_of(scored, "S1").also_in for scored in nodes]
 
 
 class Counting(WordEmbedding):
@@ -161,7 +149,7 @@ def test_static_embeddings_find_other_words_in_another_order(wordllama_embed: Ba
 
 def test_the_kept_source_lists_the_other_documents() -> None:
     """Each other document is listed once, in rank order; its own is not."""
-    nodes = make_nodes([BASE, SHOUTED, LONGER, BASE, OTHER], metadata=documents("a", "b", "c", "a", "b"))
+    nodes = make_nodes([BASE, SHOUTED, LONGER, BASE, OTHER], metadata=in_documents("a", "b", "c", "a", "b"))
     selection = NearDuplicateFilter().select(nodes)
     assert ids(selection.nodes) == ["n0", "n4"]
     assert also_in(selection.nodes) == [("b", "c"), ()]
@@ -173,7 +161,7 @@ def test_the_kept_source_lists_the_other_documents() -> None:
 def test_a_second_filter_adds_to_the_list() -> None:
     """What was left out for a node that is left out later is listed by the one that stays."""
     half = " ".join(BASE.split()[:24])
-    nodes = make_nodes([half, BASE, SHOUTED], metadata=documents("a", "b", "c"))
+    nodes = make_nodes([half, BASE, SHOUTED], metadata=in_documents("a", "b", "c"))
     result = run([NearDuplicateFilter(), NearDuplicateFilter(threshold=0.4)], nodes)
     assert ids(result) == ["n0"]
     assert also_in(result) == [("b", "c")]

@@ -5,14 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from llama_index.core.schema import NodeWithScore
 
 from llama_index_grounded.evidence import strip
-from llama_index_grounded.rendering.renderer import source_of
 from llama_index_grounded.selection import AttentionReorder, ScopedDedup, TokenBudget
 from llama_index_grounded.selection.near_duplicates import NearDuplicateFilter
 from llama_index_grounded.testing import make_nodes
-from tests.selection.parts import Foreign, WordEmbedding, decided, ids, look_and_pass, room_for, run, seen
+from tests.selection.parts import (
+    Foreign,
+    WordEmbedding,
+    also_in,
+    decided,
+    ids,
+    in_documents,
+    look_and_pass,
+    room_for,
+    run,
+    seen,
+)
 
 BASE = (
     "Printed books can be returned within 21 days of delivery if they are unread and undamaged and come in the "
@@ -20,16 +29,6 @@ BASE = (
 )
 SHOUTED = BASE.upper() + "!"
 OTHER = "A refund is paid to the card that was used for the order, by our bank, as soon as the parcel has been opened"
-
-
-def documents(*names: str) -> list[dict[str, str]]:
-    """Name the document of each node."""
-    return [{"document_id": name} for name in names]
-
-
-def also_in(nodes: list[NodeWithScore]) -> list[tuple[str, ...]]:
-    """Return what each source lists."""
-    return [source_of(scored, "S1").also_in for scored in nodes]
 
 
 BIG = f"{BASE} " + " ".join(f"{word} {word}ly" for word in OTHER.replace(",", "").split())
@@ -42,7 +41,7 @@ def test_a_near_duplicate_of_a_rejected_node_comes_back(method: Any, moved: list
     """The budget rejects the node that stood for three: one of them comes back and lists the last."""
     model = WordEmbedding() if method == "embedding" else None
     stage = NearDuplicateFilter(method=method, embed_model=model, threshold=0.8)
-    nodes = make_nodes([BIG_TOO, BIG, f"{BIG}!"], metadata=documents("a", "b", "c"))
+    nodes = make_nodes([BIG_TOO, BIG, f"{BIG}!"], metadata=in_documents("a", "b", "c"))
     result = run([stage, *moved, TokenBudget(max_tokens=room_for(BIG, document_id="b"))], nodes)
     assert ids(result) == ["n1"]
     assert also_in(result) == [("c",)]
@@ -61,7 +60,7 @@ def test_what_comes_back_lists_what_still_goes() -> None:
     """Of three that went for a rejected node two come back, and the better-ranked lists the third."""
     texts = [words(0, 30), words(0, 22), words(4, 26), words(8, 30)]
     stages = [NearDuplicateFilter(threshold=0.6)]
-    nodes = make_nodes(texts, metadata=[BULKY, *documents("x", "t", "y")])
+    nodes = make_nodes(texts, metadata=[BULKY, *in_documents("x", "t", "y")])
     assert also_in(run(stages, nodes)) == [("x", "t", "y")]
     packed = run([*stages, TokenBudget(max_tokens=400)], nodes)
     assert ids(packed) == ["n1", "n3"]
@@ -72,7 +71,7 @@ def test_a_document_moves_to_the_list_of_the_node_that_now_stands_for_it() -> No
     """A node that comes back takes another's near-duplicate over: the other lists it no more."""
     texts = [words(0, 30), words(8, 38), words(24, 54), words(16, 46)]
     stages = [NearDuplicateFilter(threshold=0.5)]
-    nodes = make_nodes(texts, metadata=[BULKY, *documents("x", "k", "t")])
+    nodes = make_nodes(texts, metadata=[BULKY, *in_documents("x", "k", "t")])
     before = run(stages, nodes)
     assert list(zip(ids(before), also_in(before), strict=True)) == [("n0", ("x",)), ("n2", ("t",))]
     packed = run([*stages, TokenBudget(max_tokens=400)], nodes)
@@ -97,7 +96,7 @@ def test_lists_survive_a_replay_for_another_reason() -> None:
 
 def test_what_was_given_stays_as_it_was() -> None:
     """A replay notes documents on copies of its own: nodes of the first pass keep their lists."""
-    nodes = make_nodes([BIG_TOO, BIG, f"{BIG}!"], metadata=documents("a", "b", "c"))
+    nodes = make_nodes([BIG_TOO, BIG, f"{BIG}!"], metadata=in_documents("a", "b", "c"))
     before = [scored.model_copy(deep=True) for scored in nodes]
     filtered = NearDuplicateFilter().postprocess_nodes(nodes)
     TokenBudget(max_tokens=room_for(BIG, document_id="b")).postprocess_nodes(filtered)

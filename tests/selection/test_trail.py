@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core.postprocessor import LongContextReorder, SimilarityPostprocessor
-from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from llama_index_grounded.evidence import STAMP
@@ -23,6 +22,7 @@ from tests.selection.parts import (
     ForeignAsync,
     backwards,
     bodies,
+    chain_around,
     drop_all,
     ids,
     in_span,
@@ -30,6 +30,7 @@ from tests.selection.parts import (
     node_lists,
     rebuild,
     redact_in_place,
+    repeating,
     rewrap,
     run,
     run_async,
@@ -46,16 +47,6 @@ def reasons(decisions: tuple[Decision, ...]) -> list[tuple[str, str, str]]:
 
 KEPT = ("ScoreGate", "best_score", "n0")
 CUT = ("ScopedDedup", "duplicate", "n1")
-
-
-def chain(between: BaseNodePostprocessor) -> list[BaseNodePostprocessor]:
-    """Build a chain with a foreign postprocessor in the middle."""
-    return [ScoreGate(min_score=0.1), ScopedDedup(), between, TokenBudget(top_n=2), AttentionReorder()]
-
-
-def repeating() -> list[NodeWithScore]:
-    """Make three nodes, the second of which repeats the first."""
-    return make_nodes([A, f"{A}\n\n{B}", C], metadata=HOME)
 
 
 FOREIGNERS: list[tuple[Any, list[str], list[tuple[str, str, str]]]] = [
@@ -88,9 +79,9 @@ def test_every_decision_arrives_past_a_foreign_postprocessor(
     """What our stages decided is complete and in order, sync and async, also when no node survives."""
     bundle = QueryBundle("q")
     evidence = (
-        asyncio.run(run_async(chain(between), repeating(), bundle))
+        asyncio.run(run_async(chain_around(between), repeating(), bundle))
         if in_async
-        else run(chain(between), repeating(), bundle)
+        else run(chain_around(between), repeating(), bundle)
     )
     assert ids(evidence) == kept
     assert reasons(evidence.trail.decisions) == [KEPT, CUT, *later]
@@ -98,7 +89,7 @@ def test_every_decision_arrives_past_a_foreign_postprocessor(
 
 def test_decisions_survive_new_nodes_of_the_same_texts() -> None:
     """A compressor inside of an engine that rebuilds every node loses the nodes, not the decisions."""
-    evidence = asyncio.run(in_span(run_async(chain(Foreign(act=rebuild)), repeating())))
+    evidence = asyncio.run(in_span(run_async(chain_around(Foreign(act=rebuild)), repeating())))
     assert bodies(evidence) == [A, B]
     assert reasons(evidence.trail.decisions)[:2] == [KEPT, CUT]
 

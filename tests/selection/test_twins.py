@@ -13,26 +13,16 @@ from llama_index_grounded.evidence import included_text
 from llama_index_grounded.rendering.renderer import source_of
 from llama_index_grounded.selection import NearDuplicateFilter, ScopedDedup, TokenBudget
 from llama_index_grounded.testing import check_postprocessor, make_nodes
-from tests.selection.parts import LONG, bodies, decided, ids, node_lists, room_for, run, seen
+from tests.selection.parts import LONG, also_in, bodies, decided, ids, in_documents, node_lists, room_for, run, seen
 
 A, B, C, _ = LONG
 WIDE = ScopedDedup(scope="global")
 
 
-def documents(*names: str) -> list[dict[str, str]]:
-    """Name the document of each node."""
-    return [{"document_id": name} for name in names]
-
-
-def also_in(nodes: list[NodeWithScore]) -> list[tuple[str, ...]]:
-    """Return what each source lists."""
-    return [source_of(scored, "S1").also_in for scored in nodes]
-
-
 def test_the_kept_source_lists_the_documents_of_dropped_chunks() -> None:
     """Each other document once, in rank order, its own not; a chunk that was only shortened is a source itself."""
     texts = [f"{A}\n\n{B}", A, f"{A}\n\n{B}", B, f"{B}\n\n{C}", "Keep it."]
-    nodes = make_nodes(texts, metadata=documents("a", "b", "c", "a", "d", "e"))
+    nodes = make_nodes(texts, metadata=in_documents("a", "b", "c", "a", "d", "e"))
     selection = WIDE.select(nodes)
     assert bodies(selection.nodes) == [texts[0], C, "Keep it."]
     assert also_in(selection.nodes) == [("b", "c"), (), ()]
@@ -47,13 +37,13 @@ def test_narrower_scopes_have_nothing_to_list(scope: Any) -> None:
 
 def test_a_chunk_that_two_nodes_hold_is_listed_by_both() -> None:
     """Where no single node says all that the dropped one said, each lists its document."""
-    nodes = make_nodes([f"{A}\n\n{C}", B, f"{A}\n\n{B}"], metadata=documents("a", "b", "c"))
+    nodes = make_nodes([f"{A}\n\n{C}", B, f"{A}\n\n{B}"], metadata=in_documents("a", "b", "c"))
     assert also_in(WIDE.postprocess_nodes(nodes)) == [("c",), ("c",)]
 
 
 def test_what_comes_back_lists_what_still_goes() -> None:
     """The budget rejects the node that two went for: one comes back and lists the other; old lists stay."""
-    nodes = make_nodes([f"{B}\n\n{' '.join([A, C] * 9)}", B, B], metadata=documents("a", "b", "c"))
+    nodes = make_nodes([f"{B}\n\n{' '.join([A, C] * 9)}", B, B], metadata=in_documents("a", "b", "c"))
     kept = WIDE.postprocess_nodes(nodes)
     packed = run([WIDE, TokenBudget(max_tokens=room_for(B, document_id="b"))], nodes)
     assert ids(packed) == ["n1"]
@@ -75,7 +65,7 @@ def test_nobody_lists_a_document_that_came_back_in_its_place(nodes: list[NodeWit
 
 def test_the_laws_of_a_rewrite_hold_for_lists() -> None:
     """Copies of the stage list the same, and the given nodes stay as they were."""
-    nodes = make_nodes([A, A, f"{A}\n\n{B}"], metadata=documents("a", "b", "c"))
+    nodes = make_nodes([A, A, f"{A}\n\n{B}"], metadata=in_documents("a", "b", "c"))
     before = seen(nodes)
     check_postprocessor(lambda: ScopedDedup(scope="global"), cases={"repeated": nodes})
     assert seen(nodes) == before

@@ -20,15 +20,25 @@ from llama_index.llms.openai_like import OpenAILike
 from llama_index_grounded import CitingSynthesizer, GroundedResult
 from llama_index_grounded.schema import ResultEvent, StreamEvent, TextEvent
 from llama_index_grounded.synthesis.streaming import AsyncGroundedStreamingResponse, GroundedStreamingResponse
-from llama_index_grounded.testing import make_nodes
+from tests.answers import OK, QUESTION, SOURCES, reason
 from tests.ollama_server import OllamaServer, Reply
 from tests.openai_server import OpenAIReply, OpenAIServer
 
-__all__ = ["KINDS", "MODES", "OK", "QUESTION", "SOURCES", "Asked", "ask", "events", "served", "streamed", "text_of"]
+__all__ = [
+    "KINDS",
+    "MODES",
+    "OK",
+    "QUESTION",
+    "SOURCES",
+    "Asked",
+    "ask",
+    "events",
+    "reason",
+    "served",
+    "streamed",
+    "text_of",
+]
 
-OK = {"verdict": "answered", "sources": ["S1"], "answer": "Within 21 days [S1]."}
-QUESTION = "How long can I return a book?"
-SOURCES = make_nodes(["Return a book within 21 days.", "Keep the receipt."])
 
 KINDS = ("ollama", "openai", "openai-like", "function", "text")
 """A format, twice a response_format, a function that has to be called, and words alone."""

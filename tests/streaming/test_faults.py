@@ -12,12 +12,25 @@ import time
 import pytest
 from llama_index.core.llms import LLM
 
-from llama_index_grounded import CitingSynthesizer, GroundedResult
+from llama_index_grounded import CitingSynthesizer
 from llama_index_grounded.errors import GenerationError
 from llama_index_grounded.schema import StreamEvent, TextEvent
 from llama_index_grounded.testing import ScriptedLLM
 from tests.ollama_server import Reply
-from tests.streaming.kinds import KINDS, MODES, OK, QUESTION, SOURCES, ask, client, how, served, streamed, text_of
+from tests.streaming.kinds import (
+    KINDS,
+    MODES,
+    OK,
+    QUESTION,
+    SOURCES,
+    ask,
+    client,
+    how,
+    reason,
+    served,
+    streamed,
+    text_of,
+)
 
 SECRET = "tenant 4711 has no credit left"
 DOWN = "The answering service is not available right now. Please try again later."
@@ -32,11 +45,6 @@ FAULTS = {
     "cut in the middle": Reply(content=OK, drop_after=2),
     "an error in the stream": Reply(content=OK, error=SECRET, drop_after=2),
 }
-
-
-def reason(result: GroundedResult) -> str | None:
-    """Return why there is no answer, or None."""
-    return None if result.refusal is None else str(result.refusal.reason)
 
 
 @pytest.mark.parametrize("kind", KINDS)

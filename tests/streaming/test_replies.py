@@ -8,18 +8,12 @@ from typing import Any
 import pytest
 from llama_index.core.base.llms.types import ChatMessage, ChatResponse
 
-from llama_index_grounded import GroundedResult
 from llama_index_grounded.testing import ScriptedLLM
 from tests.ollama_server import Reply
-from tests.streaming.kinds import KINDS, MODES, OK, ask, how, served
+from tests.streaming.kinds import KINDS, MODES, OK, ask, how, reason, served
 
 WHOLE = json.dumps(OK)
 CUT = '{"verdict":"answered","answer":"The fe'
-
-
-def reason(result: GroundedResult) -> str | None:
-    """Return why there is no answer, or None."""
-    return None if result.refusal is None else str(result.refusal.reason)
 
 
 READ = {

@@ -10,20 +10,15 @@ from hypothesis import strategies as st
 from llama_index.core.llms import LLM
 from llama_index.llms.openai_like import OpenAILike
 
-from llama_index_grounded import CitingSynthesizer, GroundedAnswer, GroundedResult
+from llama_index_grounded import CitingSynthesizer, GroundedAnswer
 from llama_index_grounded.llm.structured import schema_of
 from llama_index_grounded.testing import ScriptedLLM, make_nodes
 from llama_index_grounded.tokens import TokenCounter
 from tests.ollama_server import OllamaServer, Reply
-from tests.streaming.kinds import KINDS, MODES, OK, QUESTION, ask, client, how, served
+from tests.streaming.kinds import KINDS, MODES, OK, QUESTION, ask, client, how, reason, served
 
 MANY = make_nodes([f"Shelf {place}. " + "word " * 200 for place in range(6)])
 KINDS_WITH_A_WINDOW = [kind for kind in KINDS if kind != "openai"]
-
-
-def reason(result: GroundedResult) -> str | None:
-    """Return why there is no answer, or None."""
-    return None if result.refusal is None else str(result.refusal.reason)
 
 
 def windowed(kind: str, server: OllamaServer, window: int) -> LLM:

@@ -13,12 +13,10 @@ from llama_index.core.base.llms.types import ChatMessage, ChatResponse, ChatResp
 from pydantic import Field
 
 from llama_index_grounded import CitingSynthesizer, GroundedResponse, GroundedResult
-from llama_index_grounded.testing import ScriptedLLM, make_nodes
+from llama_index_grounded.testing import ScriptedLLM
+from tests.answers import OK, QUESTION, SOURCES, reason
 
-OK = {"verdict": "answered", "sources": ["S1"], "answer": "Within 21 days [S1]."}
 UNKNOWN = {"verdict": "answered", "sources": ["S1", "S9"], "answer": "Within 21 days [S1]."}
-SOURCES = make_nodes(["Return a book within 21 days.", "Keep the receipt."])
-QUESTION = "How long can I return a book?"
 
 Reply = str | Mapping[str, Any] | BaseException
 
@@ -28,11 +26,6 @@ def ask(llm: ScriptedLLM, **options: Any) -> GroundedResult:
     response = CitingSynthesizer(llm, **options).synthesize(QUESTION, SOURCES)
     assert isinstance(response, GroundedResponse)
     return response.grounded
-
-
-def reason(result: GroundedResult) -> str | None:
-    """Return why there is no answer, or None."""
-    return None if result.refusal is None else str(result.refusal.reason)
 
 
 @settings(max_examples=20)

@@ -9,55 +9,26 @@ import logging
 import socket
 import time
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from llama_index.core import PromptTemplate
 from llama_index.llms.ollama import Ollama
 
-from llama_index_grounded import CitingSynthesizer, GroundedResponse, GroundedResult
+from llama_index_grounded import CitingSynthesizer
 from llama_index_grounded.errors import GenerationError
 from llama_index_grounded.testing import make_nodes
+from tests.answers import OK, QUESTION, SOURCES, Ask, reason
 from tests.ollama_server import OllamaServer, Reply
 
-OK = {"verdict": "answered", "sources": ["S1"], "answer": "Within 21 days [S1]."}
 TEXT = json.dumps(OK)
-QUESTION = "How long can I return a book?"
-SOURCES = make_nodes(["Return a book within 21 days.", "Keep the receipt."])
 SECRET = "model runner has crashed at 0xdeadbeef"
-
-Ask = Callable[[CitingSynthesizer], GroundedResult]
 
 
 def model(server: OllamaServer, **options: Any) -> Ollama:
     """Return LlamaIndex's client for the server."""
     options = {"context_window": 8192, **options}
     return Ollama(model="gemma3:4b", base_url=server.url, **options)
-
-
-def _sync(synthesizer: CitingSynthesizer) -> GroundedResult:
-    response = synthesizer.synthesize(QUESTION, SOURCES)
-    assert isinstance(response, GroundedResponse)
-    return response.grounded
-
-
-def _async(synthesizer: CitingSynthesizer) -> GroundedResult:
-    response = asyncio.run(synthesizer.asynthesize(QUESTION, SOURCES))
-    assert isinstance(response, GroundedResponse)
-    return response.grounded
-
-
-@pytest.fixture(params=[_sync, _async], ids=["sync", "async"])
-def ask(request: pytest.FixtureRequest) -> Ask:
-    """Ask one question, once sync and once async."""
-    way: Ask = request.param
-    return way
-
-
-def reason(result: GroundedResult) -> str | None:
-    """Return why there is no answer, or None."""
-    return None if result.refusal is None else str(result.refusal.reason)
 
 
 def test_the_schema_travels_in_the_request(ollama_server: OllamaServer, ask: Ask) -> None:
@@ -108,7 +79,7 @@ def test_usage_is_what_ollama_reports(ollama_server: OllamaServer, ask: Ask) -> 
 def test_our_estimate_is_close_to_what_is_counted(ollama_server: OllamaServer) -> None:
     """The estimate differs from a count of the messages with o200k_base by the few tokens of the chat template."""
     ollama_server.script(OK)
-    usage = _sync(CitingSynthesizer(model(ollama_server))).usage
+    usage = CitingSynthesizer(model(ollama_server)).synthesize(QUESTION, SOURCES).grounded.usage
     assert usage.prompt_tokens == pytest.approx(usage.estimated_prompt_tokens, abs=16)
 
 

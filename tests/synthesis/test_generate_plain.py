@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import pytest
 from llama_index.core.base.llms.types import (
     ChatMessage,
     ChatResponse,
@@ -21,39 +19,11 @@ from llama_index.core.base.llms.types import (
 from llama_index.core.llms import CustomLLM
 from pydantic import Field
 
-from llama_index_grounded import CitingSynthesizer, GroundedResponse, GroundedResult
-from llama_index_grounded.testing import ScriptedLLM, make_nodes
+from llama_index_grounded import CitingSynthesizer
+from llama_index_grounded.testing import ScriptedLLM
+from tests.answers import OK, QUESTION, Ask, reason
 
-OK = {"verdict": "answered", "sources": ["S1"], "answer": "Within 21 days [S1]."}
 TEXT = json.dumps(OK)
-QUESTION = "How long can I return a book?"
-SOURCES = make_nodes(["Return a book within 21 days.", "Keep the receipt."])
-
-Ask = Callable[[CitingSynthesizer], GroundedResult]
-
-
-def _sync(synthesizer: CitingSynthesizer) -> GroundedResult:
-    response = synthesizer.synthesize(QUESTION, SOURCES)
-    assert isinstance(response, GroundedResponse)
-    return response.grounded
-
-
-def _async(synthesizer: CitingSynthesizer) -> GroundedResult:
-    response = asyncio.run(synthesizer.asynthesize(QUESTION, SOURCES))
-    assert isinstance(response, GroundedResponse)
-    return response.grounded
-
-
-@pytest.fixture(params=[_sync, _async], ids=["sync", "async"])
-def ask(request: pytest.FixtureRequest) -> Ask:
-    """Ask one question, once sync and once async."""
-    way: Ask = request.param
-    return way
-
-
-def reason(result: GroundedResult) -> str | None:
-    """Return why there is no answer, or None."""
-    return None if result.refusal is None else str(result.refusal.reason)
 
 
 class Plain(CustomLLM):

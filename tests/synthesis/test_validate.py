@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from llama_index_grounded import CitingSynthesizer, GroundedResponse, GroundedResult
 from llama_index_grounded.testing import ScriptedLLM, make_nodes
+from tests.answers import reason
 
 KEYS = ["S1", "S2", "S3", "S4"]
 SOURCES = make_nodes(["One.", "Two.", "Three.", "Four."], ids=["a", "b", "c", "d"])
@@ -27,11 +28,6 @@ def ask(sources: object, answer: str, verdict: str = "answered", **options: Any)
 def cited(result: GroundedResult) -> list[str]:
     """Return the keys of the citations."""
     return [citation.key for citation in result.citations]
-
-
-def reason(result: GroundedResult) -> str | None:
-    """Return why there is no answer, or None."""
-    return None if result.refusal is None else str(result.refusal.reason)
 
 
 ids = st.sampled_from([*KEYS, "S7", "S0", "S01", "x", "１", "s2"])
