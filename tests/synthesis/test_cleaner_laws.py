@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from llama_index_grounded.rendering import unescape
 from llama_index_grounded.synthesis.cleaner import AnswerCleaner, Cleaned, clean_answer
-from llama_index_grounded.synthesis.window import LIMIT
+from llama_index_grounded.synthesis.lookahead import LIMIT
 from tests.synthesis.cleaner_cases import (
     ESCAPES,
     FRAMES,

@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterator
 
+from llama_index_grounded.synthesis.lookahead import Outcome, View
 from llama_index_grounded.synthesis.markers import CLOSERS, match_marker
-from llama_index_grounded.synthesis.window import Outcome, View
 
 __all__ = ["not_said"]
 

@@ -27,8 +27,8 @@ from llama_index_grounded.checks.empty_talk import (
     is_question,
     says_number_or_no,
 )
+from llama_index_grounded.synthesis.lookahead import Outcome, View
 from llama_index_grounded.synthesis.markers import CLOSERS, match_marker
-from llama_index_grounded.synthesis.window import Outcome, View
 from llama_index_grounded.text.case import lower
 from llama_index_grounded.text.number_words import MONTH_NAMES
 

@@ -15,7 +15,7 @@ Three steps, in this order, each without regard to how the text is cut into piec
 
 Steps 2 and 3 look at the text as it comes out, so what a removal joins is judged again.
 
-Text is held back only where it is not certain yet: at most ``4 * window.LIMIT`` characters (4,096), except in inline
+Text is held back only where it is not certain yet: at most ``4 * lookahead.LIMIT`` characters (4,096), except in inline
 code and mathematics that have not closed, which end with their block. Text of these is let go up to the first
 character that could open a tag or a marker. The cost of a character is constant, however the text is cut.
 """

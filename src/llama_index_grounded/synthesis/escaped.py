@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 
+from llama_index_grounded.synthesis.lookahead import MORE, NONE, Hit, Outcome, View
 from llama_index_grounded.synthesis.markers import CLOSERS, OPEN, match_marker
-from llama_index_grounded.synthesis.window import MORE, NONE, Hit, Outcome, View
 
 _SPACE = r"[^\S\n]*"
 _DIGIT = r"[\d\u00b2\u00b3\u00b9\u2070-\u2079\u2080-\u2089\u2460-\u24ff]"

@@ -4,8 +4,8 @@ A marker is an opening bracket ``[``, ``【`` or ``［``, one or more items, and
 item is ``S`` or ``s``, at most one space, and characters for which ``str.isnumeric()`` holds, or a range of two such
 items, the second with or without its ``S``; OpenAI's ``1†`` may stand in front. Items are divided by ``,`` ``;`` ``、``
 ``،`` ``，`` ``；`` ``&``, "and" or "ve" (", and" too), with white space and at most one line end around. What an item
-stands for is `keys.KeyIndex`'s to say. A marker has at most `window.LIMIT` characters. ``[3]`` and ``[see note]`` are
-text.
+stands for is `keys.KeyIndex`'s to say. A marker has at most `lookahead.LIMIT` characters. ``[3]`` and ``[see note]``
+are text.
 
 What a model copies of the headings of a prompt are markers too: ``[S1 | Document: Returns | Section: Window]`` is a
 marker with a tail, of which nothing stays, and ``[/S1]`` the end of a block, which names nothing. Behind the bar of a
@@ -22,8 +22,8 @@ import re
 from typing import NamedTuple
 
 from llama_index_grounded.synthesis.keys import DASH, NUMERAL, SEPARATORS, KeyIndex, without_prefix
+from llama_index_grounded.synthesis.lookahead import LIMIT, MORE, NONE, Hit, Outcome, View
 from llama_index_grounded.synthesis.tags import match_tag
-from llama_index_grounded.synthesis.window import LIMIT, MORE, NONE, Hit, Outcome, View
 
 OPEN = r"[\[【［]"
 CLOSERS = {"[": "]", "【": "】", "［": "］"}

@@ -82,7 +82,7 @@ class GroundedQueryEngine(RetrieverQueryEngine):
     ) -> None:
         _refuse_other(response_synthesizer)
         super().__init__(retriever, response_synthesizer, list(node_postprocessors or ()), callback_manager)
-        self._planner = response_synthesizer
+        self._synthesizer = response_synthesizer
 
     if TYPE_CHECKING:  # LlamaIndex's methods, which return what the synthesizer does: overriding them adds a span
 
@@ -165,20 +165,18 @@ class GroundedQueryEngine(RetrieverQueryEngine):
         """Return an engine that retrieves elsewhere and is the same otherwise."""
         return type(self)(
             retriever=retriever,
-            response_synthesizer=self._planner,
+            response_synthesizer=self._synthesizer,
             node_postprocessors=self._node_postprocessors,
             callback_manager=self.callback_manager,
         )
 
     def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         """Retrieve and select; a blank question is refused before it is embedded."""
-        _refuse_blank(query_bundle)
-        return super().retrieve(query_bundle)
+        return super().retrieve(as_bundle(query_bundle))
 
     async def aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         """Retrieve and select; see `retrieve`."""
-        _refuse_blank(query_bundle)
-        return await super().aretrieve(query_bundle)
+        return await super().aretrieve(as_bundle(query_bundle))
 
     def preview(self, str_or_query_bundle: QueryType) -> Plan:
         """Retrieve, select, and show what would be sent to the model, or why nothing would be.
@@ -210,19 +208,14 @@ class GroundedQueryEngine(RetrieverQueryEngine):
     # In a span as a query is: it tells the stages which nodes belong together.
     @_dispatcher.span
     def _preview(self, query_bundle: QueryBundle) -> Plan:
-        return self._planner.preview(query_bundle, self.retrieve(query_bundle))
+        return self._synthesizer.preview(query_bundle, self.retrieve(query_bundle))
 
     @_dispatcher.span
     async def _apreview(self, query_bundle: QueryBundle) -> Plan:
         nodes = await self.aretrieve(query_bundle)
         with carried_origin():
             # It may ask the model's server for the window, which must not hold up the loop.
-            return await asyncio.to_thread(self._planner.preview, query_bundle, nodes)
-
-
-def _refuse_blank(query: QueryBundle) -> None:
-    if not query.query_str.strip():
-        raise ValueError("the question is blank")
+            return await asyncio.to_thread(self._synthesizer.preview, query_bundle, nodes)
 
 
 def _refuse_other(synthesizer: object) -> None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from llama_index_grounded.synthesis.window import BLANKS, LIMIT, Window
+from llama_index_grounded.synthesis.lookahead import BLANKS, LIMIT, Lookahead
 
 NOT_YET = -1
 """The closer may stand in text that has not arrived."""
@@ -60,9 +60,9 @@ class Closers:
     so that a later opening in the block that will fail does so without a search.
     """
 
-    def __init__(self, window: Window) -> None:
-        """Search in `window`."""
-        self._window = window
+    def __init__(self, ahead: Lookahead) -> None:
+        """Search in what lies ahead."""
+        self._ahead = ahead
         self._pending = NOT_YET
         self._resume = 0
         self._last: dict[str, int] = {}
@@ -70,7 +70,7 @@ class Closers:
 
     def find(self, start: int, closer: str, *, final: bool) -> int:
         """Return the index behind the closer of a region whose content begins at `start`, or NOT_YET or NEVER."""
-        mark = self._window.mark(start)
+        mark = self._ahead.mark(start)
         if mark != self._pending:
             if mark > self._block_end:
                 self._last = {}
@@ -82,17 +82,17 @@ class Closers:
         return end
 
     def _on_line(self, *, final: bool) -> int:
-        text = self._window.text
-        found = _DOLLAR.search(text, self._window.index(self._resume))
+        text = self._ahead.text
+        found = _DOLLAR.search(text, self._ahead.index(self._resume))
         if found is not None:
             return found.end() if found[0] == "$" else NEVER
-        self._resume = self._window.mark(len(text))
+        self._resume = self._ahead.mark(len(text))
         return NEVER if final else NOT_YET
 
     def _in_block(self, closer: str, *, final: bool) -> int:
-        text = self._window.text
-        for token in _TOKEN.finditer(text, self._window.index(self._resume)):
-            self._resume = self._window.mark(token.start())
+        text = self._ahead.text
+        for token in _TOKEN.finditer(text, self._ahead.index(self._resume)):
+            self._resume = self._ahead.mark(token.start())
             if not final and _undecided(token):
                 return NOT_YET
             self._last[token[0]] = max(self._resume, self._last.get(token[0], NOT_YET))
@@ -101,7 +101,7 @@ class Closers:
             if _ends_block(token):
                 self._block_end = self._resume
                 return NEVER
-        self._resume = self._window.mark(len(text))
+        self._resume = self._ahead.mark(len(text))
         if not final:
             return NOT_YET
         self._block_end = self._resume
@@ -134,35 +134,35 @@ def run_at(text: str, start: int, *, final: bool) -> str | None:
     return whole if final or start + len(whole) < len(text) or len(whole) == LIMIT else None
 
 
-def opens_fence(window: Window, start: int, run: str, *, final: bool) -> bool | None:
+def opens_fence(ahead: Lookahead, start: int, run: str, *, final: bool) -> bool | None:
     """Return whether the run at `start` opens fenced code; None if text that has not arrived decides it."""
-    if len(run) < 3 or not window.indented(start):  # noqa: PLR2004 - Markdown's own number
+    if len(run) < 3 or not ahead.indented(start):  # noqa: PLR2004 - Markdown's own number
         return False
     if run[0] == "~":
         return True
     info = start + len(run)
     limit = info + LIMIT
-    found = _INFO.match(window.text, info, limit)
+    found = _INFO.match(ahead.text, info, limit)
     end = info if found is None else found.end()
     if end == limit:
         return True
-    if end == len(window.text):
+    if end == len(ahead.text):
         return True if final else None
-    return window.text[end] == "\n"
+    return ahead.text[end] == "\n"
 
 
-def closes_fence(window: Window, start: int, run: str, fence: str, *, final: bool) -> bool | None:
+def closes_fence(ahead: Lookahead, start: int, run: str, fence: str, *, final: bool) -> bool | None:
     """Return whether the run at `start` closes the fence; None if text that has not arrived decides it."""
-    if run[0] != fence[0] or len(run) < len(fence) or not window.indented(start):
+    if run[0] != fence[0] or len(run) < len(fence) or not ahead.indented(start):
         return False
-    line = _BLANK_LINE.match(window.text, start + len(run))
+    line = _BLANK_LINE.match(ahead.text, start + len(run))
     if line is None:
         return False
     return True if final or line[0].endswith("\n") else None
 
 
 def _undecided(token: re.Match[str]) -> bool:
-    """Return whether text behind the window could make another token of this one."""
+    """Return whether text behind what has arrived could make another token of this one."""
     if token[0] == "\n":
         blank = _BLANK_LINE.match(token.string, token.end())
         return blank is not None and not blank[0].endswith("\n")

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import re
 
+from llama_index_grounded.synthesis.lookahead import Lookahead, View
 from llama_index_grounded.synthesis.tags import begins_autolink
-from llama_index_grounded.synthesis.window import View, Window
 
 _LINE_END = re.compile(r"\r?\n")
 _JOINS = {"`": "`", "~": "~", "$": "$", "\\": "()[]$"}
 
 
-def tag_extent(window: Window, view: View, start: int, end: int) -> tuple[int, int] | None:
+def tag_extent(ahead: Lookahead, view: View, start: int, end: int) -> tuple[int, int] | None:
     """Return from where to where text goes with a tag; None if text that has not arrived decides it."""
-    lead = window.blanks_start(start)
-    if not window.opens_line(lead):
+    lead = ahead.blanks_start(start)
+    if not ahead.opens_line(lead):
         return start, end
     edge = view.blanks_end(end)
     if view.more and view.text[edge : view.stop] in ("", "\r"):
@@ -29,22 +29,22 @@ def tag_extent(window: Window, view: View, start: int, end: int) -> tuple[int, i
 
 
 def marker_extent(
-    window: Window, view: View, start: int, end: int, *, framed: bool, final: bool
+    ahead: Lookahead, view: View, start: int, end: int, *, framed: bool, final: bool
 ) -> tuple[int, int] | None:
     """Return from where to where text goes with a marker; None if text that has not arrived decides it.
 
     What a model copied with its frame, a heading or the end of a block, goes as a tag does where it has a line.
     """
-    line = tag_extent(window, view, start, end) if framed else (start, end)
+    line = tag_extent(ahead, view, start, end) if framed else (start, end)
     if line != (start, end):
         return line
-    text = window.text
-    if window.begun[-1:] == [start - 1] and text[start - 1] == text[start]:
+    text = ahead.text
+    if ahead.begun[-1:] == [start - 1] and text[start - 1] == text[start]:
         if end == len(text) and not final:
             return None
         if text[end : end + 1] == text[end - 1]:
             start, end = start - 1, end + 1
-    lead = window.blanks_start(start)
+    lead = ahead.blanks_start(start)
     # A blank behind a dollar sign says that it opens no mathematics.
     return (start if text[lead - 1 : lead] == "$" else lead), end
 

@@ -11,6 +11,7 @@ import re
 
 from llama_index_grounded.synthesis.escaped import as_text, match_escaped
 from llama_index_grounded.synthesis.keys import KeyIndex
+from llama_index_grounded.synthesis.lookahead import Hit, Lookahead, Outcome, View
 from llama_index_grounded.synthesis.markers import Item, in_link, items_of, match_marker, without_frame, without_unknown
 from llama_index_grounded.synthesis.regions import (
     NEVER,
@@ -24,7 +25,6 @@ from llama_index_grounded.synthesis.regions import (
 )
 from llama_index_grounded.synthesis.removal import instead_of, marker_extent, tag_extent
 from llama_index_grounded.synthesis.tags import match_autolink, match_tag, match_tail
-from llama_index_grounded.synthesis.window import Hit, Outcome, View, Window
 
 _OPENERS = "<[【［"
 _OPENER_SET = frozenset(_OPENERS)
@@ -55,8 +55,8 @@ class Scanner:
         self._index = index
         self._inline = inline
         self._escaped = escaped
-        self._window = Window()
-        self._closers = Closers(self._window)
+        self._ahead = Lookahead()
+        self._closers = Closers(self._ahead)
         self._final = False
         self._at_start = True
         # The run that opened the fence, or the closer of the region, in which the scan is.
@@ -69,17 +69,17 @@ class Scanner:
         parts: list[str] = []
         # In steps, since a removal copies the text that is there.
         for start in range(0, len(text), _STEP):
-            self._window.text += text[start : start + _STEP]
+            self._ahead.text += text[start : start + _STEP]
             self._run()
-            parts.append(self._window.take())
+            parts.append(self._ahead.take())
         return "".join(parts)
 
     def finish(self) -> str:
         """Return the rest."""
         self._final = True
         self._run()
-        self._window.done = len(self._window.text)
-        return self._window.take()
+        self._ahead.done = len(self._ahead.text)
+        return self._ahead.take()
 
     def _run(self) -> None:
         while self._step():
@@ -95,7 +95,7 @@ class Scanner:
     # Where the scan is.
 
     def _start(self) -> bool:
-        first = _NON_SPACE.search(self._window.text, self._window.pos)
+        first = _NON_SPACE.search(self._ahead.text, self._ahead.pos)
         if first is None:
             return self._wait()
         start = self._move(first.start())
@@ -106,64 +106,64 @@ class Scanner:
             return self._remove_tag(start, hit.end)
         self._at_start = False
         if hit.outcome is Outcome.BROKEN:
-            self._window.interrupt(start, by=hit.end)
+            self._ahead.interrupt(start, by=hit.end)
         return True
 
     def _in_text(self) -> bool:
-        special = _SPECIAL.search(self._window.text, self._window.pos)
+        special = _SPECIAL.search(self._ahead.text, self._ahead.pos)
         if special is None:
             return self._wait()
         start = self._move(special.start(), shape=special[0] in _OPENERS)
         if special[0] not in _OPENERS:
             return self._opening(start)
         if special.string[start + 1 : start + 2] in _OPENER_SET:
-            self._window.interrupt(start, by=start + 1)
+            self._ahead.interrupt(start, by=start + 1)
             return True
         return self._angle(start) if special[0] == "<" else self._bracket(start)
 
     def _in_region(self) -> bool:
-        window = self._window
-        stop = window.index(self._closer_mark)
-        start = window.text.find("<", window.pos, stop)
+        ahead = self._ahead
+        stop = ahead.index(self._closer_mark)
+        start = ahead.text.find("<", ahead.pos, stop)
         if start >= 0:
             return self._angle(self._move(start))
-        window.advance(stop + len(self._closer))
+        ahead.advance(stop + len(self._closer))
         self._closer = ""
         return True
 
     def _in_fence(self) -> bool:
-        window = self._window
-        special = _IN_FENCE.search(window.text, window.pos)
+        ahead = self._ahead
+        special = _IN_FENCE.search(ahead.text, ahead.pos)
         if special is None:
             return self._wait()
         start = self._move(special.start(), shape=special[0] == "<")
         if special[0] == "<":
             return self._angle(start)
-        run = run_at(window.text, start, final=self._final)
-        closes = run and closes_fence(window, start, run, self._fence, final=self._final)
+        run = run_at(ahead.text, start, final=self._final)
+        closes = run and closes_fence(ahead, start, run, self._fence, final=self._final)
         if run is None or closes is None:
-            window.settle(len(window.text))
+            ahead.settle(len(ahead.text))
             return False
         self._fence = "" if closes else self._fence
-        window.advance(start + len(run))
+        ahead.advance(start + len(run))
         return True
 
     def _wait(self) -> bool:
-        self._window.advance(len(self._window.text))
-        self._window.settle(self._window.pos)
+        self._ahead.advance(len(self._ahead.text))
+        self._ahead.settle(self._ahead.pos)
         return False
 
     def _move(self, to: int, *, shape: bool = True) -> int:
         """Move to the next place that needs a judgement; only another shape keeps a begun one alive."""
-        if to != self._window.pos or not shape:
-            self._window.advance(to)
-        self._window.settle(to)
+        if to != self._ahead.pos or not shape:
+            self._ahead.advance(to)
+        self._ahead.settle(to)
         return to
 
     def _view(self) -> View:
-        text, final = self._window.text, self._final
+        text, final = self._ahead.text, self._final
         if self._closer:
-            return View(text, self._window.index(self._closer_mark), more=False, last=False, openers="<")
+            return View(text, self._ahead.index(self._closer_mark), more=False, last=False, openers="<")
         return View(text, len(text), more=not final, last=final, openers="<" if self._fence else _OPENERS)
 
     # What stands there.
@@ -173,7 +173,7 @@ class Scanner:
         if hit.outcome is Outcome.NONE and not self._fence and not self._closer:
             hit = match_autolink(self._view(), start)
             if hit.outcome is Outcome.FOUND:
-                self._window.advance(hit.end)
+                self._ahead.advance(hit.end)
                 return True
         code = self._fence or self._closer.startswith("`")
         if hit.outcome is Outcome.FOUND and (hit.own or not code):
@@ -181,7 +181,7 @@ class Scanner:
         return self._leave(start, hit)
 
     def _bracket(self, start: int) -> bool:
-        if self._escaped and self._window.text[start + 1 : start + 2] == "\\":
+        if self._escaped and self._ahead.text[start + 1 : start + 2] == "\\":
             return self._escaped_key(start)
         hit = match_marker(self._view(), start)
         if hit.outcome is not Outcome.FOUND:
@@ -190,28 +190,28 @@ class Scanner:
         if linked is None:
             return False
         if linked:
-            self._window.advance(hit.end)
+            self._ahead.advance(hit.end)
             return True
         return self._marker(start, hit.end)
 
     def _escaped_key(self, start: int) -> bool:
-        window = self._window
+        ahead = self._ahead
         hit = match_escaped(self._view(), start)
         if hit.outcome is not Outcome.FOUND:
             return self._leave(start, hit)
         linked = in_link(self._view(), start + 1, hit.end)
         if linked is None:
             return False
-        if linked or start < window.done:
-            window.advance(hit.end)
+        if linked or start < ahead.done:
+            ahead.advance(hit.end)
             return True
-        shown = as_text(window.text[start : hit.end], window.text[start - 1 : start] if start else "")
-        window.remove(start, hit.end, instead=shown)
+        shown = as_text(ahead.text[start : hit.end], ahead.text[start - 1 : start] if start else "")
+        ahead.remove(start, hit.end, instead=shown)
         if shown.endswith(")"):
             # The heading of a source may go on behind it.
-            window.resume(start, behind=start + len(shown))
+            ahead.resume(start, behind=start + len(shown))
         else:
-            window.advance(start + len(shown))
+            ahead.advance(start + len(shown))
         return True
 
     def _leave(self, start: int, hit: Hit) -> bool:
@@ -219,52 +219,52 @@ class Scanner:
         if hit.outcome is Outcome.MORE:
             return False
         if hit.outcome is Outcome.BROKEN:
-            self._window.interrupt(start, by=hit.end)
+            self._ahead.interrupt(start, by=hit.end)
         else:
-            self._window.advance(start + 1)
+            self._ahead.advance(start + 1)
         return True
 
     def _opening(self, start: int) -> bool:
-        window, final = self._window, self._final
-        opening = opening_at(window.text, start, final=final)
+        ahead, final = self._ahead, self._final
+        opening = opening_at(ahead.text, start, final=final)
         if opening is None:
             return False
-        run = window.text[start : start + opening.size]
-        fenced = opens_fence(window, start, run, final=final)
+        run = ahead.text[start : start + opening.size]
+        fenced = opens_fence(ahead, start, run, final=final)
         if fenced is None:
             return False
         if fenced:
             self._fence = run
         if fenced or not opening.closer:
-            window.advance(start + opening.size)
+            ahead.advance(start + opening.size)
             return True
         end = self._closers.find(start + opening.size, opening.closer, final=final)
         if end == NOT_YET:
             # Whether it closes or not, text in front of the next shape stays as it is.
-            unsure = _OPENER.search(window.text, max(window.done, start + opening.plain))
-            window.settle(len(window.text) if unsure is None else unsure.start())
+            unsure = _OPENER.search(ahead.text, max(ahead.done, start + opening.plain))
+            ahead.settle(len(ahead.text) if unsure is None else unsure.start())
             return False
         if end == NEVER:
-            window.advance(start + opening.plain)
+            ahead.advance(start + opening.plain)
             return True
         self._closer = opening.closer
-        self._closer_mark = window.mark(end - len(opening.closer))
-        window.advance(start + opening.size)
+        self._closer_mark = ahead.mark(end - len(opening.closer))
+        ahead.advance(start + opening.size)
         return True
 
     # What goes.
 
     def _marker(self, start: int, end: int) -> bool:
-        window = self._window
-        written = window.text[start:end]
+        ahead = self._ahead
+        written = ahead.text[start:end]
         marker = without_frame(written)
         items = items_of(marker, self._index)
         kept = without_unknown(marker, items) if self._inline and any(item.keys for item in items) else ""
-        if kept == written or (kept and start >= window.done):
-            window.remove(start, end, instead=kept)
-            window.advance(start + len(kept))
+        if kept == written or (kept and start >= ahead.done):
+            ahead.remove(start, end, instead=kept)
+            ahead.advance(start + len(kept))
         else:
-            extent = marker_extent(window, self._view(), start, end, framed=marker != written, final=self._final)
+            extent = marker_extent(ahead, self._view(), start, end, framed=marker != written, final=self._final)
             if extent is None or not self._remove(*extent):
                 return False
         self._report(items)
@@ -278,23 +278,23 @@ class Scanner:
                 self.keys.update(dict.fromkeys(item.keys))
 
     def _remove_tag(self, start: int, end: int) -> bool:
-        extent = tag_extent(self._window, self._view(), start, end)
+        extent = tag_extent(self._ahead, self._view(), start, end)
         return extent is not None and self._remove(*extent)
 
     def _remove(self, start: int, end: int) -> bool:
-        window = self._window
-        first = max(start, window.done)
+        ahead = self._ahead
+        first = max(start, ahead.done)
         if end <= first:
             # All of it was certain already, which takes a chain of begun shapes longer than any look.
-            window.advance(end)
+            ahead.advance(end)
             return True
-        instead = instead_of(window.text, first, end, final=self._final)
+        instead = instead_of(ahead.text, first, end, final=self._final)
         if instead is None:
             return False
-        window.remove(first, max(first, end), instead=instead)
-        window.resume(start, behind=first + len(instead) if instead else first)
-        before, following = window.text[max(0, first - 2) : first], window.text[first : first + 1]
+        ahead.remove(first, max(first, end), instead=instead)
+        ahead.resume(start, behind=first + len(instead) if instead else first)
+        before, following = ahead.text[max(0, first - 2) : first], ahead.text[first : first + 1]
         if self._closer == "$" and before[-1:] == "$" and before != "\\$" and unfit_for_dollar(following):
             self._closer = ""
-        self._at_start = window.only_blank_before(window.pos)
+        self._at_start = ahead.only_blank_before(ahead.pos)
         return True

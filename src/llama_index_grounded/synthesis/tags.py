@@ -14,15 +14,15 @@
   with a quoted value, up to its ``>``: ``ource>``, ``/source>``, ``source id="S1">``, ``id="S1" title="x">``. White
   space in front of a ``>`` that follows a mere name makes it prose (``source > target``).
 
-An **autolink** ``<https://…>`` is no tag. A tag has at most `window.LIMIT` characters. A look takes time linear in the
-tag's length.
+An **autolink** ``<https://…>`` is no tag. A tag has at most `lookahead.LIMIT` characters. A look takes time linear in
+the tag's length.
 """
 
 from __future__ import annotations
 
 import re
 
-from llama_index_grounded.synthesis.window import LIMIT, MORE, NONE, Hit, Outcome, View
+from llama_index_grounded.synthesis.lookahead import LIMIT, MORE, NONE, Hit, Outcome, View
 
 _NAMES = ("source", "sources", "cite")
 _BEGUN_NAMES = frozenset(name[:size] for name in _NAMES for size in range(len(name) + 1))

@@ -74,7 +74,7 @@ class View(NamedTuple):
 
 
 @dataclass(kw_only=True, slots=True)
-class Window:
+class Lookahead:
     """The text that is still needed, with the places that matter in it.
 
     Indexes count in `text` as it is now. A place ahead of the scan is kept as a *mark*, which stays right when
