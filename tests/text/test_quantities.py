@@ -213,3 +213,11 @@ def test_words_are_bounded() -> None:
     """A word of more than 120 letters is no number, however it is made up."""
     assert terms_of("bir" * 40) != ()
     assert terms_of("bir" * 41) == ()
+
+
+def test_a_place_behind_and_is_a_place() -> None:
+    """The last word of "two hundred and second" is no unit of time, unlike that of "twenty second"."""
+    assert [(found.kind, found.readings) for found in quantities("the two hundred and second one")][:1] == [
+        ("ordinal", ((Decimal(202),),))
+    ]
+    assert quantities("a twenty second delay")[0].readings == ((Decimal(20),),)

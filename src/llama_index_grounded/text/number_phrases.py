@@ -49,7 +49,7 @@ class Spoken:
             self._reach = atom.end()
             return True
         terms = _terms(atom[0])
-        places = () if terms else _places(atom[0], gap)
+        places = () if terms else _places(atom[0], gap, after_and=after_and)
         terms = terms or places
         phrase = _added(self._phrase, terms) if terms and not (after_and and terms[0].value >= _HUNDRED) else None
         if phrase is None:
@@ -86,9 +86,9 @@ def _terms(word: str) -> tuple[Term, ...]:
     return terms_of(lower(word)) or (terms_of(lower(word.replace("I", "ı"))) if "I" in word else ())
 
 
-def _places(word: str, gap: str) -> tuple[Term, ...]:
-    """Return what the last word of a place adds; "twenty second" is no place, "twenty-second" is."""
-    return () if lower(word) == "second" and gap != "-" else place_terms(lower(word))
+def _places(word: str, gap: str, *, after_and: bool) -> tuple[Term, ...]:
+    """Return what the last word of a place adds; "twenty second" is none, "twenty-second", "hundred and second" are."""
+    return () if lower(word) == "second" and gap != "-" and not after_and else place_terms(lower(word))
 
 
 def _added(phrase: Phrase, terms: tuple[Term, ...]) -> Phrase | None:
