@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from llama_index.core import Settings
-from llama_index.core.base.llms.types import ChatMessage, MessageRole
+from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.llms import LLM
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -18,7 +17,7 @@ from llama_index_grounded.checks.sentences import claims_something, sentences
 from llama_index_grounded.llm.ask import Asked, aask, ask, too_long
 from llama_index_grounded.rendering import clean, escape
 from llama_index_grounded.schema import CheckResult, ClaimVerdict, Span
-from llama_index_grounded.selection.judging import judge_block
+from llama_index_grounded.selection.judging import judge_block, judge_of, judge_prompt
 from llama_index_grounded.synthesis.allowed import need_llm, need_one_of, need_seconds
 from llama_index_grounded.synthesis.checking import OnFail
 
@@ -132,7 +131,7 @@ class GroundednessCheck:
 
     @property
     def _judge(self) -> LLM:
-        return Settings.llm if self.llm is None else self.llm
+        return judge_of(self.llm)
 
     def _result(self, asked: Asked[Judgements], statements: Sequence[_Statement]) -> CheckResult:
         verdicts = _verdicts(asked.value, statements)
@@ -168,7 +167,7 @@ def _messages(context: CheckContext, statements: Sequence[_Statement]) -> list[C
     asked = [_asked(number, statement) for number, statement in enumerate(statements, start=1)]
     question = f"The question was: {escape(clean(context.question))}"
     text = "\n".join(["".join(sources), question, "", *asked, "", "Judge each statement by the sources that it names."])
-    return [ChatMessage(role=MessageRole.SYSTEM, content=_SYSTEM), ChatMessage(role=MessageRole.USER, content=text)]
+    return judge_prompt(_SYSTEM, text)
 
 
 def _asked(number: int, statement: _Statement) -> str:

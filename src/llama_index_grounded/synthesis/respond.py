@@ -10,9 +10,10 @@ from llama_index.core.base.response.schema import Response
 
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.evidence import strip
-from llama_index_grounded.schema import Citation, GroundedResult, Refusal, RefusalReason, Verdict
+from llama_index_grounded.schema import GroundedResult, Refusal, RefusalReason
 from llama_index_grounded.synthesis.checked import cite
 from llama_index_grounded.synthesis.prompts import REFUSAL_TEXTS, Language
+from llama_index_grounded.synthesis.shortcuts import Shortcuts
 
 if TYPE_CHECKING:
     from llama_index.core.schema import NodeWithScore
@@ -21,43 +22,32 @@ if TYPE_CHECKING:
     from llama_index_grounded.synthesis.conversation import Outcome
     from llama_index_grounded.synthesis.plan import Plan
 
-__all__ = ["GroundedResponse", "RefusalText", "build_response", "build_result", "check_refusal_text", "refusal_words"]
+__all__ = [
+    "GroundedResponse",
+    "RefusalText",
+    "build_response",
+    "build_result",
+    "check_refusal_text",
+    "for_readers",
+    "refusal_words",
+]
 
 RefusalText = str | Mapping[str, str] | Callable[[Refusal], str]
 
 
 @dataclass
-class GroundedResponse(Response):
+class GroundedResponse(Shortcuts, Response):
     """A LlamaIndex response that knows what it stands on.
 
     ``str()`` is the answer or the refusal text; ``source_nodes`` are all packed nodes in prompt order with the included
-    text; ``metadata`` is LlamaIndex's mapping plus ``"grounded"``, JSON-ready.
+    text; ``metadata`` is LlamaIndex's mapping plus ``"grounded"``, JSON-ready. ``answerable``, ``verdict``,
+    ``citations`` and ``refusal`` are shortcuts to what ``grounded`` holds.
     """
 
     grounded: GroundedResult = field(kw_only=True)
     """Everything: verdict, sources, refusal, usage, decisions."""
     parsed: AnswerModel | None = None
     """The model's accepted reply, with the fields that your own subclass adds; None for a refusal."""
-
-    @property
-    def answerable(self) -> bool:
-        """True where there is an answer."""
-        return self.grounded.answerable
-
-    @property
-    def verdict(self) -> Verdict | None:
-        """The model's verdict; None where no valid answer came from a model."""
-        return self.grounded.verdict
-
-    @property
-    def citations(self) -> tuple[Citation, ...]:
-        """The valid citations, in the order of the answer's sources; none for a refusal."""
-        return self.grounded.citations
-
-    @property
-    def refusal(self) -> Refusal | None:
-        """Why there is no answer; None where there is one."""
-        return self.grounded.refusal
 
 
 def check_refusal_text(refusal_text: RefusalText | None, language: str) -> None:
@@ -149,10 +139,15 @@ def build_response(
     additional: Sequence[NodeWithScore],
     parsed: AnswerModel | None,
 ) -> GroundedResponse:
-    """Make the response; the stamps of the stages do not leave with it."""
-    nodes = [strip(scored) for scored in (*plan.nodes, *additional)]
-    metadata: dict[str, Any] = {scored.node.node_id: scored.node.metadata for scored in nodes}
+    """Make the response."""
+    nodes, metadata = for_readers(plan, additional)
     metadata["grounded"] = result.model_dump(mode="json")
     return GroundedResponse(
         response=result.answer, source_nodes=nodes, metadata=metadata, grounded=result, parsed=parsed
     )
+
+
+def for_readers(plan: Plan, additional: Sequence[NodeWithScore]) -> tuple[list[NodeWithScore], dict[str, Any]]:
+    """Return the source nodes of a response and their metadata by node id; the stamps of the stages stay behind."""
+    nodes = [strip(scored) for scored in (*plan.nodes, *additional)]
+    return nodes, {scored.node.node_id: scored.node.metadata for scored in nodes}

@@ -15,18 +15,21 @@ from typing import TYPE_CHECKING
 from llama_index.core.base.response.schema import AsyncStreamingResponse, StreamingResponse
 
 from llama_index_grounded.errors import GroundedError
-from llama_index_grounded.evidence import strip
 from llama_index_grounded.schema import TextEvent
+from llama_index_grounded.synthesis.respond import for_readers
+from llama_index_grounded.synthesis.shortcuts import Shortcuts
 
 if TYPE_CHECKING:
-    from llama_index_grounded.schema import Citation, GroundedResult, Refusal, StreamEvent, Verdict
+    from llama_index.core.schema import NodeWithScore
+
+    from llama_index_grounded.schema import GroundedResult, StreamEvent
     from llama_index_grounded.synthesis.respond import GroundedResponse
     from llama_index_grounded.synthesis.session import Session
 
 __all__ = ["AsyncGroundedStreamingResponse", "GroundedStreamingResponse"]
 
 
-class _Ending:
+class _Ending(Shortcuts):
     """What both kinds of stream know once they have ended."""
 
     _session: Session
@@ -51,25 +54,11 @@ class _Ending:
         """Everything about the answer, once the stream has ended."""
         return self._ended().grounded
 
-    @property
-    def answerable(self) -> bool:
-        """True where there is an answer."""
-        return self.grounded.answerable
-
-    @property
-    def verdict(self) -> Verdict | None:
-        """The model's verdict; None where no valid answer came from a model."""
-        return self.grounded.verdict
-
-    @property
-    def citations(self) -> tuple[Citation, ...]:
-        """The valid citations; none for a refusal."""
-        return self.grounded.citations
-
-    @property
-    def refusal(self) -> Refusal | None:
-        """Why there is no answer; None where there is one."""
-        return self.grounded.refusal
+    def _nodes(self) -> list[NodeWithScore]:
+        """Return the source nodes, and note their metadata, which is known before the stream has begun."""
+        nodes, metadata = for_readers(self._session.plan, self._session.additional)
+        self._session.metadata |= metadata
+        return nodes
 
 
 class _Tape:
@@ -128,9 +117,7 @@ class GroundedStreamingResponse(_Ending, StreamingResponse):  # pyright: ignore[
     def __init__(self, session: Session, events: Generator[StreamEvent, None, None]) -> None:
         self._session = session
         self._tape = _Tape(session, events)
-        nodes = [strip(scored) for scored in (*session.plan.nodes, *session.additional)]
-        session.metadata |= {scored.node.node_id: scored.node.metadata for scored in nodes}
-        super().__init__(response_gen=self._tape.texts(), source_nodes=nodes, metadata=session.metadata)
+        super().__init__(response_gen=self._tape.texts(), source_nodes=self._nodes(), metadata=session.metadata)
 
     def events(self) -> Generator[StreamEvent, None, None]:
         """Yield a `SourcesEvent`, then `TextEvent` as the model writes, then a `ResultEvent`."""
@@ -220,9 +207,7 @@ class AsyncGroundedStreamingResponse(_Ending, AsyncStreamingResponse):  # pyrigh
     def __init__(self, session: Session, events: AsyncGenerator[StreamEvent, None]) -> None:
         self._session = session
         self._tape = _AsyncTape(session, events)
-        nodes = [strip(scored) for scored in (*session.plan.nodes, *session.additional)]
-        session.metadata |= {scored.node.node_id: scored.node.metadata for scored in nodes}
-        super().__init__(response_gen=self._tape.texts(), source_nodes=nodes, metadata=session.metadata)
+        super().__init__(response_gen=self._tape.texts(), source_nodes=self._nodes(), metadata=session.metadata)
 
     def aevents(self) -> AsyncGenerator[StreamEvent, None]:
         """Yield a `SourcesEvent`, then `TextEvent` as the model writes, then a `ResultEvent`."""
