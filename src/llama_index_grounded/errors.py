@@ -6,6 +6,10 @@ GroundedError
 ├── MissingScoreError    a gate needs a score and no node has one (also a ValueError)
 └── GenerationError      the model gave no usable answer and ``on_error="raise"`` is set (also a RuntimeError)
 
+Others are Python's and Pydantic's own: a ValueError for a blank question, a TypeError for an option that nothing knows,
+and a ValidationError (a ValueError) for an option of a stage or another Pydantic model that can not be, also where a
+ConfigurationError says why.
+
 A failed judgement is never an error: missing evidence, a low score or an invalid citation end in a refusal with a
 reason, which is a result like any other.
 """
@@ -22,7 +26,7 @@ __all__ = ["AccessViolationError", "ConfigurationError", "GenerationError", "Gro
 
 
 class GroundedError(Exception):
-    """Base of every error that this package raises on purpose."""
+    """Base of this package's own errors."""
 
 
 class ConfigurationError(GroundedError, ValueError):

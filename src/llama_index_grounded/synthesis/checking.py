@@ -12,7 +12,10 @@ from llama_index_grounded.schema import AnswerClaim, CheckResult, QuoteMatch, So
 __all__ = ["AnswerCheck", "CheckContext", "OnFail", "ShownSource"]
 
 OnFail = Literal["flag", "refuse", "retry"]
-"""What becomes of an answer that fails: it is shown and marked, refused, or asked for once more and then refused."""
+"""What becomes of an answer that fails: it is shown and marked, refused, or asked for again and then refused.
+
+It is asked for again at most as often as the synthesizer's ``max_retries`` says, in all.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -61,12 +61,14 @@ class CitingSynthesizer(PlanningSynthesizer):
         question_position: Where the built-in template puts the question: ``"before"``, ``"after"`` or ``"both"``.
         on_invalid_ids: Ids that name no source are dropped (``"drop"``), refuse the answer (``"refuse"``), or are
             asked for again once (``"retry"``) and then dropped.
-        max_retries: Most further calls for a reply that can not be read or, with ``"retry"``, cites an unknown id.
+        max_retries: Most further calls of one query, whatever they are for: a reply that can not be read, unknown ids
+            with ``on_invalid_ids="retry"``, an answer that fails a check with ``on_fail="retry"``.
         checks: What the answer has to go through before it counts, in order; see `llama_index_grounded.checks`.
         refusal_text: One text, a mapping from reason to text, or a callable from a `Refusal` to its text.
         language: Language of the built-in refusal texts, ``"en"`` or ``"tr"``.
         on_error: What provider errors, unreadable replies and passed deadlines become: ``"refuse"`` or ``"raise"``.
-        timeout: Seconds for all calls of one query; None for no deadline.
+        timeout: Seconds for all calls and checks of one query; None for no deadline. Judges among the stages have a
+            time of their own.
         num_output: Most tokens of a reply; kept free in the window and sent as the limit.
         detect_truncation: Refuse when the provider counted under 60 % of the prompt that was sent.
         max_answer_chars: Longest answer that is shown, in characters.
