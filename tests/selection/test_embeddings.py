@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from llama_index.core import Settings, VectorStoreIndex
 from llama_index.core.schema import ImageNode, NodeWithScore, QueryBundle, TextNode
 
-from llama_index_grounded import CitingSynthesizer, ScopedDedup, ScoreGate
+from llama_index_grounded import CitingSynthesizer, ScopedDedup, ScoreGate, TokenBudget
 from llama_index_grounded.errors import MissingScoreError
-from llama_index_grounded.selection import CombinedGate, VectorSimilarity
+from llama_index_grounded.selection import CombinedGate, NearDuplicateFilter, VectorSimilarity
 from llama_index_grounded.testing import ScriptedLLM, make_nodes
 from tests.selection.parts import Foreign, rewrap, run
 from tests.selection.test_engine import answer
@@ -109,6 +109,16 @@ def test_gates_that_are_combined_ask_one_model_once() -> None:
     both = CombinedGate(gates=[gate(model), gate(model)], reject_when="any")
     run([both, gate(model)], make_nodes(["abc", "abd"]), QueryBundle(QUESTION))
     assert sizes(model) == [1, 2]
+
+
+@pytest.mark.parametrize("filter_first", [False, True])
+def test_a_gate_and_a_filter_ask_one_model_once(filter_first: bool) -> None:
+    """What a gate was told serves the near-duplicate filter, and the other way round; the budget asks for nothing."""
+    model = Counting()
+    stages: list[Any] = [gate(model), NearDuplicateFilter(method="embedding", embed_model=model)]
+    stages = [*(reversed(stages) if filter_first else stages), TokenBudget(max_tokens=30)]
+    run(stages, make_nodes(["abc", "abd", "xyz"]), QueryBundle(QUESTION))
+    assert sizes(model) == [1, 3]
 
 
 def test_a_text_that_a_stage_has_changed_is_embedded_anew() -> None:

@@ -179,7 +179,7 @@ def test_nodes_without_twins_are_not_copied_again() -> None:
 
 def test_one_call_for_a_query_and_none_in_the_budget() -> None:
     """Texts without a vector go out in one batch, each once; replaying asks for nothing more."""
-    model = Counting(batches=[], embed_batch_size=2)
+    model = Counting(batches=[])
     big = f"{BASE} {OTHER}"
     nodes = make_nodes([big, f"{big}.", BASE, OTHER, OTHER, ""])
     stages = [NearDuplicateFilter(method="embedding", embed_model=model), TokenBudget(max_tokens=room_for(BASE))]

@@ -6,18 +6,18 @@ favour it went. Each text is compared with the better-ranked ones that stay: of 
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Annotated, ClassVar, Literal
 
 from llama_index.core import Settings
-from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, QueryBundle
+from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from pydantic import Field, model_validator
 
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.evidence import field, identity, included_text, mark_of, with_stamp
 from llama_index_grounded.schema import Decision
-from llama_index_grounded.selection.carrier import Evidence, Removal, rank_of, slot_of
+from llama_index_grounded.selection.carrier import Embedded, Evidence, Removal, rank_of, slot_of
+from llama_index_grounded.selection.embeddings import embed, known_to, text_to_embed
 from llama_index_grounded.selection.likeness import Likeness, Shingles, Vectors, vector_of, with_vector
 from llama_index_grounded.selection.models import EmbedModel
 from llama_index_grounded.selection.remover import Cut, Ledger
@@ -88,7 +88,7 @@ class NearDuplicateFilter(Stage):
 
     def choose(self, nodes: Evidence, query: QueryBundle | None) -> Outcome:
         """Go through the nodes in rank order and keep what is new."""
-        comparable = self._embedded(nodes) if self.method == "embedding" else nodes.plain()
+        comparable, embedded = self._embedded(nodes) if self.method == "embedding" else (nodes.plain(), ())
         ledger = self._ledger()
         decisions: list[Decision] = []
         removals: list[Removal] = []
@@ -108,27 +108,22 @@ class NearDuplicateFilter(Stage):
             removals.append(Removal(scored, None, (twin,)))
         stay = [scored for scored in comparable if slot_of(scored) in twins]
         kept = [with_more_twins(scored, twins[slot_of(scored)]) for scored in stay]
-        return Outcome(kept, decisions, removals)
+        return Outcome(kept, decisions, removals, embedded=embedded)
 
-    def _embedded(self, nodes: Evidence) -> list[NodeWithScore]:
+    def _embedded(self, nodes: Evidence) -> tuple[list[NodeWithScore], Sequence[Embedded]]:
         """Note the embedding of each node that has none in a copy, for the budget to compare by."""
         texts = {
-            slot_of(scored): scored.node.get_content(MetadataMode.EMBED).encode(errors="replace").decode()
-            for scored in nodes
-            if vector_of(scored) is None and included_text(scored.node).strip()
+            slot_of(scored): text for scored in nodes if vector_of(scored) is None and (text := text_to_embed(scored))
         }
-        # Half a surrogate pair would make most models fail, and with it the query.
-        wanted = list(dict.fromkeys(texts.values()))
-        if not wanted:
-            return nodes.plain()
-        model: BaseEmbedding = Settings.embed_model if self.embed_model is None else self.embed_model
-        # One call: a model's usual batch would make several requests of a long list.
-        whole = model.model_copy(update={"embed_batch_size": len(wanted)})
-        vectors = dict(zip(wanted, whole.get_text_embedding_batch(wanted), strict=True))
-        return [
-            with_vector(scored, vectors[texts[slot]]) if (slot := slot_of(scored)) in texts else scored
+        if not texts:
+            return nodes.plain(), ()
+        model = Settings.embed_model if self.embed_model is None else self.embed_model
+        said = embed(known_to(model, nodes.trail.embedded), texts.values())
+        noted = [
+            with_vector(scored, said.texts[texts[slot]]) if (slot := slot_of(scored)) in texts else scored
             for scored in nodes
         ]
+        return noted, (said,)
 
 
 class _NearLedger:
