@@ -14,14 +14,14 @@ from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from pydantic import Field, model_validator
 
 from llama_index_grounded.errors import ConfigurationError
-from llama_index_grounded.evidence import field, identity, included_text, mark_of, with_stamp
+from llama_index_grounded.evidence import included_text, mark_of, with_stamp
 from llama_index_grounded.schema import Decision
 from llama_index_grounded.selection.carrier import Embedded, Evidence, Removal, rank_of, slot_of
 from llama_index_grounded.selection.embeddings import embed, known_to, text_to_embed
 from llama_index_grounded.selection.likeness import Likeness, Shingles, Vectors, vector_of, with_vector
 from llama_index_grounded.selection.models import EmbedModel
 from llama_index_grounded.selection.remover import Cut, Ledger
-from llama_index_grounded.selection.repetition import Scope
+from llama_index_grounded.selection.repetition import Scope, scope_of
 from llama_index_grounded.selection.stage import Kind, Outcome, Stage
 from llama_index_grounded.selection.twins import Slot, Twins, left_out_with, with_more_twins
 from llama_index_grounded.text.statement import Statement, apart, statement
@@ -172,7 +172,7 @@ class _NearLedger:
         self._twins.admit(scored, came)
 
     def _part(self, node: BaseNode) -> tuple[Likeness, list[NodeWithScore]]:
-        scope = _scope_of(node, self._scope)
+        scope = scope_of(node, self._scope)
         if scope not in self._indexes:
             lexical = self._method == "lexical"
             self._indexes[scope] = (
@@ -190,10 +190,3 @@ class _NearLedger:
         if text not in self._statements:
             self._statements[text] = statement(text)
         return self._statements[text]
-
-
-def _scope_of(node: BaseNode, scope: Scope) -> Hashable:
-    who = identity(node)
-    if scope == "global":
-        return ()
-    return (*who[:3], field(node, "section")) if scope == "section" else who[:3]
