@@ -7,12 +7,12 @@ import functools
 import hashlib
 import inspect
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from pathlib import PurePath
+from types import BuiltinFunctionType, FunctionType, MethodDescriptorType, MethodType
 from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 
@@ -28,9 +28,10 @@ if TYPE_CHECKING:
 
 __all__ = ["fingerprint", "written"]
 
-_SECRET = re.compile(r"(?:key|token|secret|password|credentials|authorization)$", re.IGNORECASE)
+_SECRETS = ("key", "token", "secret", "password", "credentials", "authorization")
 _PLAIN = (bytes, date, time, timedelta, Decimal, UUID, PurePath)
 """Besides texts and numbers, what writes itself the same way everywhere."""
+_FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType, MethodDescriptorType)
 
 
 def fingerprint(options: Options, stages: Iterable[Stage], *, template: Sequence[object], model: LLM | None) -> str:
@@ -64,8 +65,7 @@ def written(value: object, above: tuple[int, ...] = ()) -> Any:
         >>> written(ScoreGate(min_score=0.5))["min_score"], written(len), written(object())
         (0.5, 'builtins.len', 'builtins.object')
     """
-    if isinstance(value, Enum):
-        value = value.value
+    value = value.value if isinstance(value, Enum) else value
     if value is None or isinstance(value, (str, int)):
         return value
     if isinstance(value, float):
@@ -78,18 +78,21 @@ def written(value: object, above: tuple[int, ...] = ()) -> Any:
 
 
 def _of_parts(value: object, above: tuple[int, ...]) -> Any:
+    if isinstance(value, functools.partial):
+        partial = cast("functools.partial[object]", value)
+        value = (partial.func, partial.args, partial.keywords)
+    if isinstance(value, (list, tuple)):
+        return [written(item, above) for item in cast("Sequence[object]", value)]
+    if isinstance(value, (type, *_FUNCTIONS)):
+        return _function(value, above)
+    if isinstance(value, BaseModel) or dataclasses.is_dataclass(value):
+        return _object(value, above)
+    if isinstance(value, (set, frozenset)):
+        return _sorted([written(item, above) for item in cast("Iterable[object]", value)])
     if isinstance(value, Mapping):
         pairs = cast("Mapping[object, object]", value).items()
         return _sorted([[written(key, above), written(item, above)] for key, item in pairs])
-    if isinstance(value, (list, tuple)):
-        return [written(item, above) for item in cast("Sequence[object]", value)]
-    if isinstance(value, (set, frozenset)):
-        return _sorted([written(item, above) for item in cast("Iterable[object]", value)])
-    if isinstance(value, functools.partial):
-        partial = cast("functools.partial[object]", value)
-        return [written(part, above) for part in (partial.func, partial.args, partial.keywords)]
-    named = isinstance(value, type) or inspect.isroutine(value)
-    return _function(value, above) if named else _object(value, above)
+    return _name(type(value))
 
 
 def _function(function: object, above: tuple[int, ...]) -> Any:
@@ -102,10 +105,8 @@ def _object(value: object, above: tuple[int, ...]) -> Any:
         fields = _public({name: item for name, item in _fields(value).items() if not _is_noted(value, name)})
     elif isinstance(value, BaseModel):
         fields = _fields(value)
-    elif dataclasses.is_dataclass(value):
-        fields = {each.name: getattr(value, each.name, None) for each in dataclasses.fields(value)}
     else:
-        return _name(type(value))
+        fields = {each.name: getattr(value, each.name, None) for each in dataclasses.fields(cast("Any", value))}
     return {"class": _name(type(value)), **{name: written(item, above) for name, item in fields.items()}}
 
 
@@ -122,9 +123,9 @@ def _is_noted(model: object, name: str) -> bool:
 def _public(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Leave out what gives access, such as ``api_key``, also from options and headers: it shapes no answer."""
     return {
-        name: _public(cast("Mapping[str, Any]", item)) if isinstance(item, Mapping) else item
+        name: _public(cast("dict[str, Any]", item)) if isinstance(item, dict) else item
         for name, item in fields.items()
-        if not _SECRET.search(str(name))
+        if not str(name).lower().endswith(_SECRETS)
     }
 
 
