@@ -42,8 +42,8 @@ _policies = st.fixed_dictionaries(
 
 
 def told(result: GroundedResult) -> dict[str, Any]:
-    """Return all that a result says, but for the time that it took."""
-    return result.model_dump(exclude={"elapsed_ms"})
+    """Return all that a result says, but for its time and the fingerprint, which knows a model's options."""
+    return result.model_dump(exclude={"elapsed_ms", "fingerprint"})
 
 
 def ended(seen: list[StreamEvent]) -> GroundedResult:
