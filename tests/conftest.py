@@ -7,11 +7,19 @@ import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
+from llama_index.core.callbacks.base import global_stack_trace
+from llama_index.core.callbacks.schema import BASE_TRACE_EVENT
 
 from tests.ollama_server import ollama_server
 from tests.postgres import pg_store, postgres, postgres_uri, wordllama_embed
 
 __all__ = ["ollama_server", "pg_store", "postgres", "postgres_uri", "wordllama_embed"]
+
+
+@pytest.fixture(autouse=True)
+def _no_events_of_others() -> None:
+    """LlamaIndex leaves the event of a call that raised on the stack of its thread: no test begins with another's."""
+    global_stack_trace.set([BASE_TRACE_EVENT])
 
 
 def pytest_configure() -> None:

@@ -128,6 +128,8 @@ def test_an_evaluator_that_never_returns_keeps_no_program_from_ending() -> None:
         "    async def aevaluate(self, *args, **kwargs):\n"
         "        await asyncio.sleep(60)\n"
         f"llm, nodes = ScriptedLLM([{OK!r}]), make_nodes(['Within 21 days.'])\n"
+        # What is imported on first use must not count in the two seconds.
+        "CitingSynthesizer(llm).synthesize('How long?', nodes)\n"
         "synthesizer = CitingSynthesizer(llm, checks=[EvaluatorCheck(evaluator=Never())], timeout=2.0)\n"
         "print(synthesizer.synthesize('How long?', nodes).grounded.checks[0].status)\n"
     )

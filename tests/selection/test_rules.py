@@ -6,16 +6,16 @@ import functools
 import unicodedata
 from datetime import date
 from decimal import Decimal
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from llama_index_grounded import AccessGuard
+from llama_index_grounded import AccessGuard, ScoreGate
 from llama_index_grounded.errors import ConfigurationError
-from llama_index_grounded.selection import EvidenceGate
+from llama_index_grounded.selection import CombinedGate, EvidenceGate
 from llama_index_grounded.selection.rules import is_blank, is_true
 from llama_index_grounded.testing import make_nodes
 from tests.selection.parts import ids
@@ -112,3 +112,26 @@ def test_only_true_itself_is_true() -> None:
     """What is merely truthy is no yes."""
     answers: list[Any] = [True, 1, "yes", [0], None, False]
     assert [is_true(lambda given: given, answer) for answer in answers] == [True, *[False] * 5]
+
+
+@pytest.mark.parametrize("reason", ["provider_error", "prompt_too_long", "over_budget", "low_score", "low_margin"])
+def test_a_rule_has_a_reason_of_its_own(reason: str) -> None:
+    """A reason that means something else in results is refused: no rule can pose as a failed service."""
+    with pytest.raises(ValidationError, match="choose other words"):
+        EvidenceGate(predicate=bool, reason=reason)
+    assert EvidenceGate(predicate=bool, reason="insufficient_evidence").reason == "insufficient_evidence"
+
+
+class _Boasting(AccessGuard):
+    judges_together: ClassVar[bool] = True
+
+
+def test_a_guard_is_no_gate_whatever_it_says() -> None:
+    """A subclass of a guard that claims to judge all nodes together is refused, also where it was slipped in later."""
+    guard = _Boasting(predicate=lambda _: True, on_violation="drop")
+    with pytest.raises(ValidationError, match="_Boasting is none"):
+        CombinedGate(gates=[guard, ScoreGate(min_score=0.1)])
+    both = CombinedGate(gates=[ScoreGate(min_score=0.1), ScoreGate(min_score=0.2)])
+    both.gates.append(guard)
+    with pytest.raises(ConfigurationError, match="left out single nodes"):
+        both.select(make_nodes(["a"], scores=[0.5]))

@@ -106,3 +106,19 @@ def test_thousands_of_nodes_fit_in_a_moment() -> None:
     plan = _synthesizer(4000).preview(QUESTION, nodes)
     assert 0 < len(plan.nodes) < 150
     assert sum(each.reason == "over_window" for each in plan.decisions) == 4000 - len(plan.nodes)
+
+
+def test_a_best_node_that_is_too_large_makes_room_for_a_smaller_one() -> None:
+    """Where not even the best node fits, smaller ones behind it are shown, and both are reported."""
+    nodes = make_nodes(["big " * 900, "small text that fits well", "big " * 800])
+    plan = _synthesizer(_window_for([nodes[1]])).preview(QUESTION, nodes)
+    assert [scored.node.node_id for scored in plan.nodes] == ["n1"]
+    assert {(each.node_id, each.reason) for each in plan.decisions} == {("n0", "over_window"), ("n2", "over_window")}
+
+
+def test_a_window_with_room_but_not_for_one_source_says_so() -> None:
+    """The refusal names the smallest source, and not the rest of the prompt, which is not at fault."""
+    nodes = make_nodes(["big " * 900, "big " * 800])
+    plan = _synthesizer(_window_for(make_nodes(["small text"]))).preview(QUESTION, nodes)
+    assert plan.refusal is not None
+    assert plan.refusal.detail.startswith("not one source fits: the smallest takes 81")

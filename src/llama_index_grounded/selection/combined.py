@@ -13,6 +13,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from pydantic import Field, field_serializer, field_validator
 
 from llama_index_grounded.errors import ConfigurationError
+from llama_index_grounded.schema import RefusalReason
 from llama_index_grounded.selection.carrier import Evidence, Notes
 from llama_index_grounded.selection.gate import ScoreGate
 from llama_index_grounded.selection.rules import is_true, refuse_async
@@ -20,6 +21,11 @@ from llama_index_grounded.selection.stage import Kind, Outcome, Stage, refuse_to
 from llama_index_grounded.selection.sufficiency import SufficiencyGate
 
 __all__ = ["CombinedGate", "EvidenceGate"]
+
+_TAKEN = {"low_margin", "over_budget", "over_window", *(reason.value for reason in RefusalReason)} - {
+    "insufficient_evidence"
+}
+"""Reasons that say something else than that a rule of the application does not hold."""
 
 
 class CombinedGate(Stage):
@@ -68,7 +74,7 @@ class CombinedGate(Stage):
     @field_validator("gates")
     @classmethod
     def _pass_together(cls, gates: list[Stage]) -> list[Stage]:
-        other = next((gate for gate in gates if not (gate.judges_together or isinstance(gate, SufficiencyGate))), None)
+        other = next((gate for gate in gates if not _passes_together(gate)), None)
         if other is not None:
             raise ConfigurationError(
                 f"a CombinedGate combines gates that pass every node or none; {other.class_name()} is none: put it in "
@@ -102,10 +108,15 @@ class CombinedGate(Stage):
 
     def _asked(self, gate: Stage, nodes: Evidence, query: QueryBundle | None) -> Outcome:
         outcome = gate.choose(nodes, query)
-        if outcome.nodes and len(outcome.nodes) != len(nodes):
+        if not _passes_together(gate) or (outcome.nodes and len(outcome.nodes) != len(nodes)):
             # All nodes would pass, with those that the gate has just left out.
             raise ConfigurationError(f"{gate.class_name()} left out single nodes inside of a {self.class_name()}")
         return outcome
+
+
+def _passes_together(gate: Stage) -> bool:
+    """Tell a gate from a guard, whatever its class says of itself: a guard would let its own drops pass."""
+    return (gate.judges_together or isinstance(gate, SufficiencyGate)) and not gate.guards
 
 
 def _kinds_of(base: type[Stage]) -> list[type[Stage]]:
@@ -140,6 +151,13 @@ class EvidenceGate(Stage):
     @field_serializer("predicate")
     def _without_rule(self, predicate: Any) -> None:
         refuse_to_write(predicate, "predicate")
+
+    @field_validator("reason")
+    @classmethod
+    def _is_no_word_of_ours(cls, reason: str) -> str:
+        if reason in _TAKEN:
+            raise ConfigurationError(f"the reason {reason!r} has a meaning of its own in results; choose other words")
+        return reason
 
     @field_validator("predicate")
     @classmethod

@@ -31,6 +31,7 @@ __all__ = ["fingerprint", "written"]
 _SECRETS = ("key", "token", "secret", "password", "credentials", "authorization")
 _PLAIN = (bytes, date, time, timedelta, Decimal, UUID, PurePath)
 """Besides texts and numbers, what writes itself the same way everywhere."""
+_MOST, _DEEPEST = 1 << 63, 50
 _FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType, MethodDescriptorType)
 
 
@@ -58,7 +59,7 @@ def written(value: object, above: tuple[int, ...] = ()) -> Any:
 
     Args:
         value: What to write.
-        above: Ids of what holds the value; whatever holds itself ends there.
+        above: Ids of what holds the value; whatever holds itself, or lies fifty levels deep, is its class.
 
     Example:
         >>> from llama_index_grounded import ScoreGate
@@ -66,13 +67,15 @@ def written(value: object, above: tuple[int, ...] = ()) -> Any:
         (0.5, 'builtins.len', 'builtins.object')
     """
     value = value.value if isinstance(value, Enum) else value
-    if value is None or isinstance(value, (str, int)):
+    if value is None or isinstance(value, str):
         return value
+    if isinstance(value, int):
+        return value if abs(value) < _MOST else hex(value)  # JSON takes no number of thousands of digits
     if isinstance(value, float):
         return int(value) if value.is_integer() else value
     if isinstance(value, _PLAIN):
         return [_name(type(value)), str(value)]
-    if id(value) in above:
+    if id(value) in above or len(above) >= _DEEPEST:
         return _name(type(value))
     return _of_parts(value, (*above, id(value)))
 

@@ -106,13 +106,17 @@ def _fit(
 ) -> tuple[list[NodeWithScore], list[Decision]]:
     """Drop nodes from the lowest rank until the prompt fits; what was removed in favour of them comes back.
 
-    The question and the rules always stay.
+    Where that leaves nothing, because the best node alone is too large, large nodes are skipped for smaller ones. The
+    question and the rules always stay.
     """
     used = sum(size_of(scored, place, room.renderer, room.counter, sizes) for place, scored in enumerate(nodes))
     if room.counter.estimate(room.frame + used) <= room.allowance:
         return nodes, []
-    budget = TokenBudget.for_synthesizer(room, safety_margin=0, on_oversize="stop")
-    outcome = budget.choose(Evidence(nodes, replace(trail, sizes=sizes)), query)
+    evidence = Evidence(nodes, replace(trail, sizes=sizes))
+    by_rank, by_size = (TokenBudget.for_synthesizer(room, safety_margin=0, on_oversize=how) for how in ("stop", "skip"))
+    outcome = by_rank.choose(evidence, query)
+    if not outcome.nodes:
+        outcome = by_size.choose(evidence, query)
     sizes.update(outcome.sizes)
     reports = [replace(decision, stage=STAGE) for decision in outcome.decisions]
     unfit = [replace(one, action="dropped", reason="over_window") for one in reports if one.reason in _NO_ROOM]

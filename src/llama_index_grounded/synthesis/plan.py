@@ -209,7 +209,11 @@ def _cleaned(removed: Sequence[Removed], nodes: Sequence[NodeWithScore]) -> list
 
 
 def _no_room(packed: Packed, counter: TokenCounter, allowance: int, num_output: int, kept_free: int) -> Refusal:
-    """Say where the tokens of the window go, the largest part of the prompt first."""
+    """Say what the smallest source takes, or what fills the window, the largest part of the prompt first."""
+    left = allowance - counter.estimate(packed.frame)
+    sizes = [one.value for one in packed.unfit if one.value is not None]
+    if left > 0 and sizes:
+        return Refusal(reason=RefusalReason.prompt_too_long, detail=_too_large(min(sizes), left))
     parts = sorted({**packed.framing, "notes": packed.told.tokens}.items(), key=lambda part: -part[1])
     listed = ", ".join(f"{name} {tokens}" for name, tokens in parts if tokens)
     window, free = allowance + num_output, f", {kept_free} are kept free" if kept_free else ""
@@ -236,7 +240,7 @@ def _why_empty(last: Decision | None, decisions: Sequence[Decision]) -> Refusal:
     if last is None:
         return Refusal(reason=RefusalReason.no_evidence, detail="no source was left to answer from")
     if last.reason == "over_budget":
-        return Refusal(reason=RefusalReason.prompt_too_long, detail=f"not one source fits{_smallest(decisions)}")
+        return Refusal(reason=RefusalReason.prompt_too_long, detail=_smallest(decisions))
     reason = _GATE_REASONS.get(last.reason, last.reason)
     if reason in list(RefusalReason):
         return Refusal(reason=RefusalReason(reason), detail=_numbers(last, decisions))
@@ -248,7 +252,11 @@ def _smallest(decisions: Sequence[Decision]) -> str:
     """Say what the smallest source would have taken, and what there was."""
     sizes = [(one.value, one.limit) for one in decisions if one.reason == "over_budget" and one.value is not None]
     needed, left = min(sizes, default=(None, None))
-    return "" if needed is None or left is None else f": the smallest takes {needed:g} tokens, and there are {left:g}"
+    return "not one source fits" if needed is None or left is None else _too_large(needed, left)
+
+
+def _too_large(smallest: float, left: float) -> str:
+    return f"not one source fits: the smallest takes {smallest:g} tokens, and there are {left:g}"
 
 
 def _numbers(last: Decision, decisions: Sequence[Decision]) -> str:
