@@ -1,6 +1,6 @@
 """An answer in claims: each quote is looked for in the sources, and each number.
 
-    python examples/claims.py
+    sh uvw run --locked --extra demo --no-dev examples/claims.py
 
 A script plays the model: it answers right, with a quote from another source than it names, with a quote that nobody
 wrote, and with a number that no source has. See what the checks report, and what becomes of the answer (``on_fail``).

@@ -1,6 +1,6 @@
 """Rules for legal texts in the prompt, and a rule of one's own behind them.
 
-    python examples/domain.py
+    sh uvw run --locked --extra demo --no-dev examples/domain.py
 
 See which lines each choice adds to the system prompt, what they cost in tokens, and an answer. Rules ask; the citation
 is validated in code under any of them.

@@ -1,6 +1,6 @@
 """Hybrid search: the scores of a fused list cannot tell whether a question is answered; `VectorSimilarity` can.
 
-    python examples/hybrid.py
+    sh uvw run --locked --extra demo --no-dev examples/hybrid.py
 
 PostgreSQL looks for each question twice, by vectors (pgvector) and by words (full-text search), and LlamaIndex fuses
 the two lists by rank. See the scores of both questions: the fused ones come from ranks alone, and the best is the same

@@ -1,6 +1,6 @@
 """Before and after: `CitationQueryEngine` and `GroundedQueryEngine` over the same index and the same model.
 
-    python examples/migration.py
+    sh uvw run --locked --extra demo --no-dev examples/migration.py
 
 The construction differs in the name of the class. See what a caller gets from each: with an answer, with a question
 that the pages do not answer, and with a citation of a source that was never shown. The model's replies are written

@@ -1,6 +1,6 @@
 """A procedure in overlapping chunks, retrieved out of order: joined to passages, and put into the document's order.
 
-    python examples/procedures.py
+    sh uvw run --locked --extra demo --no-dev examples/procedures.py
 
 See the sources of the prompt without the two stages, and with them: no step twice, and none before the one that it
 follows. Step 7 was not retrieved, and nothing makes it up.

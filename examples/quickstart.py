@@ -1,6 +1,6 @@
 """Ask the bookstore's help pages a question: a cited answer, or a refusal that says why.
 
-    python examples/quickstart.py "How many days do I have to return a book?"
+    sh uvw run --locked --extra demo --no-dev examples/quickstart.py "How many days do I have to return a book?"
 
 It stores the pages in PostgreSQL with pgvector and answers from them. Without any set-up it runs on an
 embedded server, on static word embeddings and on an extractive answerer. With an Ollama server (OLLAMA_HOST,

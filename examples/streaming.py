@@ -1,6 +1,6 @@
 """A stream in a terminal: the sources first, the text as the model writes it, the whole result last.
 
-    python examples/streaming.py
+    sh uvw run --locked --extra demo --no-dev examples/streaming.py
 
 See an answer, read by `events()`; a refusal, which comes the same way and asks no model; and the answer once more in
 async, by `aevents()`. Text is held back until a valid citation is known. A `ScriptedLLM` plays the model, a few letters

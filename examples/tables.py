@@ -1,6 +1,6 @@
 """Records in metadata, shown to the model as a table or as keys and values.
 
-    python examples/tables.py
+    sh uvw run --locked --extra demo --no-dev examples/tables.py
 
 See two nodes shown both ways, and what each way costs. Choose ``TableRenderer`` where a question compares entities that
 have the same short attributes: it writes each name once. Choose ``KeyValueRenderer`` where values are long or entities

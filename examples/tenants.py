@@ -1,6 +1,6 @@
 """Two tenants and pages for staff in one table: the filter in the retriever, and the guard behind it.
 
-    python examples/tenants.py
+    sh uvw run --locked --extra demo --no-dev examples/tenants.py
 
 The tenants are named 007 and 7, on purpose: the store reads both as the number 7 where a filter compares with EQ, and
 the guard catches what comes along. Name yours t_007 (docs/how-to/tenants.md). It runs offline (the extra "demo").
