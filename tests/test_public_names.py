@@ -18,7 +18,7 @@ NAMES = {
     },
     "rendering": {
         *("AnyRenderer", "JsonRenderer", "KeyValueRenderer", "MarkdownRenderer", "TableRenderer", "XmlRenderer"),
-        *("Removed", "Rendered", "Renderer", "clean", "escape", "slug", "unescape"),
+        *("BlockRenderer", "Removed", "Rendered", "Renderer", "clean", "escape", "slug", "unescape"),
     },
     "schema": {
         *("Action", "AnswerClaim", "CheckResult", "Citation", "ClaimVerdict", "Conflict", "Decision", "GroundedResult"),

@@ -21,7 +21,11 @@ STAGES = [
     for name in selection.__all__
     if inspect.isclass(part := getattr(selection, name)) and issubclass(part, Stage) and part is not Stage
 ]
-RENDERERS = [name for name in rendering.__all__ if hasattr(getattr(rendering, name), "model_fields")]
+RENDERERS = [
+    name
+    for name in rendering.__all__
+    if hasattr(part := getattr(rendering, name), "model_fields") and part is not rendering.BlockRenderer
+]
 CHECKS = [name for name in checks.__all__ if name.endswith("Check") and name != "AnswerCheck"]
 PARTS = [
     *(("selection", name) for name in [*STAGES, *SIGNALS]),

@@ -1,5 +1,6 @@
 """One source as text, and back."""
 
+from llama_index_grounded.rendering.base import BlockRenderer
 from llama_index_grounded.rendering.choice import AnyRenderer
 from llama_index_grounded.rendering.escaping import clean, escape, unescape
 from llama_index_grounded.rendering.json_blocks import JsonRenderer
@@ -12,6 +13,7 @@ from llama_index_grounded.rendering.xml import XmlRenderer
 
 __all__ = [
     "AnyRenderer",
+    "BlockRenderer",
     "JsonRenderer",
     "KeyValueRenderer",
     "MarkdownRenderer",
