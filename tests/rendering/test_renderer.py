@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -163,3 +164,18 @@ def test_a_record_is_what_validation_makes_of_it(text: str, score: float | None)
     assert source == validated
     assert source.model_dump_json() == validated.model_dump_json()
     assert source.model_copy(update={"tokens": 3}) == validated.model_copy(update={"tokens": 3})
+
+
+@pytest.mark.parametrize(
+    "score",
+    [10**400, -(10**400), float("inf"), float("nan"), None],
+    ids=["huge", "huge negative", "infinite", "none of them", "missing"],
+)
+def test_a_score_that_no_float_can_hold_is_unknown(score: Any) -> None:
+    """The source is shown without a relevance, and its record has no score."""
+    [scored] = make_nodes(["x"])
+    scored.score = score
+    for renderer in (XmlRenderer(), XmlRenderer(show_relevance=True)):
+        rendered = renderer.render([scored])
+        assert rendered.sources[0].score is None
+        assert "relevance" not in rendered.text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import unicodedata
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -13,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, field_validator
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.evidence import FieldName, fields_for_llm, once
 from llama_index_grounded.rendering.escaping import clean
-from llama_index_grounded.rendering.renderer import Removed, Rendered, key_at, removed_characters, source_of
+from llama_index_grounded.rendering.renderer import Removed, Rendered, finite, key_at, removed_characters, source_of
 
 if TYPE_CHECKING:
     from llama_index.core.schema import BaseNode, NodeWithScore
@@ -91,7 +90,7 @@ class BlockRenderer(BaseModel):
         return fields_for_llm(node, self.attributes)
 
     def _relevance(self, score: float | None) -> str | None:
-        return f"{score:.2f}" if self.show_relevance and score is not None and math.isfinite(score) else None
+        return f"{found:.2f}" if self.show_relevance and (found := finite(score)) is not None else None
 
 
 def one_line(text: str) -> str:

@@ -21,6 +21,7 @@ __all__ = [
     "Rendered",
     "Renderer",
     "as_renderer",
+    "finite",
     "is_renderer",
     "key_at",
     "removed_characters",
@@ -106,13 +107,21 @@ def source_of(scored: NodeWithScore, key: str) -> SourceRef:
         "page": _visible(page),
         "url": url,
     }
-    score = None if scored.score is None else float(scored.score)
-    score = score if score is not None and abs(score) < _INFINITE else None
+    score = finite(scored.score)
     also_in = mark.get("also_in", ()) if mark else ()
     if also_in or not _is_plain(values.values()):
         return SourceRef(**values, score=score, also_in=also_in)
     values["score"] = score
     return copied(_BLANK, values)
+
+
+def finite(score: float | None) -> float | None:
+    """Return a score as a number that can be written; None where there is none, or one that no float can hold."""
+    try:
+        value = None if score is None else float(score)
+    except OverflowError:  # a whole number of hundreds of digits
+        return None
+    return value if value is not None and abs(value) < _INFINITE else None
 
 
 _TEXTS = {str, type(None)}
