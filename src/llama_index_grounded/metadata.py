@@ -15,7 +15,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["DEFAULT_KEYS", "DEFAULT_NAMES", "FieldName", "MetadataKeys", "find", "keys_named", "scalar"]
+__all__ = ["DEFAULT_KEYS", "DEFAULT_NAMES", "FieldName", "MetadataKeys", "find", "keys_named", "known", "scalar"]
 
 FieldName = Literal["title", "section", "heading", "page", "url", "updated"]
 """The fields that describe a node, as opposed to those that identify it."""
@@ -101,3 +101,14 @@ def find(metadata: Mapping[str, Any], keys: Mapping[str, str], name: FieldName) 
     if text is None or (source == _HEADER_PATH and not text.strip("/")):
         return None
     return source, text
+
+
+def known(score: Any) -> float | None:
+    """Read a score as a float; None, not-a-number, infinite ones and those beyond the range of floats are unknown."""
+    if score is None:
+        return None
+    try:
+        value = float(score)
+    except OverflowError:
+        return None
+    return value if math.isfinite(value) else None

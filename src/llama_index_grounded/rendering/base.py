@@ -11,8 +11,9 @@ from pydantic import BaseModel, ConfigDict, field_validator
 
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.evidence import FieldName, fields_for_llm, once
+from llama_index_grounded.metadata import known
 from llama_index_grounded.rendering.escaping import clean
-from llama_index_grounded.rendering.renderer import Removed, Rendered, finite, key_at, removed_characters, source_of
+from llama_index_grounded.rendering.renderer import Removed, Rendered, key_at, removed_characters, source_of
 
 if TYPE_CHECKING:
     from llama_index.core.schema import BaseNode, NodeWithScore
@@ -90,7 +91,7 @@ class BlockRenderer(BaseModel):
         return fields_for_llm(node, self.attributes)
 
     def _relevance(self, score: float | None) -> str | None:
-        return f"{found:.2f}" if self.show_relevance and (found := finite(score)) is not None else None
+        return f"{found:.2f}" if self.show_relevance and (found := known(score)) is not None else None
 
 
 def one_line(text: str) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.evidence import copied, fields, identity, included_text, once, stamp_of
+from llama_index_grounded.metadata import known
 from llama_index_grounded.rendering.escaping import clean
 from llama_index_grounded.schema import SourceRef
 
@@ -21,7 +22,6 @@ __all__ = [
     "Rendered",
     "Renderer",
     "as_renderer",
-    "finite",
     "is_renderer",
     "key_at",
     "removed_characters",
@@ -31,7 +31,6 @@ __all__ = [
 ]
 
 _SAME_LENGTH_KEYS = 999
-_INFINITE = float("inf")
 _METHODS = ("block", "render", "recover", "escape")
 
 
@@ -107,21 +106,12 @@ def source_of(scored: NodeWithScore, key: str) -> SourceRef:
         "page": _visible(page),
         "url": url,
     }
-    score = finite(scored.score)
+    score = known(scored.score)
     also_in = mark.get("also_in", ()) if mark else ()
     if also_in or not _is_plain(values.values()):
         return SourceRef(**values, score=score, also_in=also_in)
     values["score"] = score
     return copied(_BLANK, values)
-
-
-def finite(score: float | None) -> float | None:
-    """Return a score as a number that can be written; None where there is none, or one that no float can hold."""
-    try:
-        value = None if score is None else float(score)
-    except OverflowError:  # a whole number of hundreds of digits
-        return None
-    return value if value is not None and abs(value) < _INFINITE else None
 
 
 _TEXTS = {str, type(None)}

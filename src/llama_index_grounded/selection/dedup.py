@@ -16,12 +16,12 @@ from pydantic import model_validator
 
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.evidence import identity, included_text, mark_of, with_stamp
+from llama_index_grounded.metadata import known
 from llama_index_grounded.schema import Decision
 from llama_index_grounded.selection.carrier import Evidence, Removal, rank_of, slot_of
 from llama_index_grounded.selection.openings import Openings
 from llama_index_grounded.selection.remover import Cut, Ledger
 from llama_index_grounded.selection.repetition import Level, ListingLedger, PositionLedger, Scope, TextLedger, scope_of
-from llama_index_grounded.selection.signals import known
 from llama_index_grounded.selection.stage import Kind, Outcome, Stage
 from llama_index_grounded.selection.twins import Slot, left_out_with, with_more_twins
 

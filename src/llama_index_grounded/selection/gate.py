@@ -16,10 +16,11 @@ from pydantic import Field, PrivateAttr
 
 from llama_index_grounded.errors import MissingScoreError
 from llama_index_grounded.evidence import identity
+from llama_index_grounded.metadata import known
 from llama_index_grounded.schema import Decision
 from llama_index_grounded.selection.carrier import Embedded, Evidence, Notes
 from llama_index_grounded.selection.scales import odd_scale
-from llama_index_grounded.selection.signals import Signal, VectorSimilarity, known
+from llama_index_grounded.selection.signals import Signal, VectorSimilarity
 from llama_index_grounded.selection.stage import Kind, Outcome, Stage
 
 __all__ = ["Judgement", "ScoreGate", "judge"]

@@ -36,9 +36,9 @@ from llama_index_grounded.evidence import (
     stamp_of,
     with_stamp,
 )
+from llama_index_grounded.metadata import known
 from llama_index_grounded.schema import Decision
 from llama_index_grounded.selection.carrier import Evidence, Passage, rank_of, slot_of
-from llama_index_grounded.selection.signals import known
 from llama_index_grounded.selection.stage import Kind, Outcome, Stage
 from llama_index_grounded.selection.stretches import Joined, Stretch, groups, join
 

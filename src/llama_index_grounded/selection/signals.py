@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.evidence import included_text, mark_of, stamp_of, with_stamp
+from llama_index_grounded.metadata import known
 from llama_index_grounded.selection.embeddings import embed, embed_question, known_to, text_to_embed
 from llama_index_grounded.selection.models import EmbedModel
 from llama_index_grounded.selection.stage import Kind, Outcome, Stage
@@ -142,17 +143,6 @@ class RecordScore(Stage):
             scores = {**mark.get("scores", {}), self.key: known(scored.score)}
             noted.append(with_stamp(scored, {**mark, "scores": scores}))
         return Outcome(noted)
-
-
-def known(score: Any) -> float | None:
-    """Read a score as a float; None, not-a-number, infinite ones and those beyond the range of floats are unknown."""
-    if score is None:
-        return None
-    try:
-        value = float(score)
-    except OverflowError:
-        return None
-    return value if math.isfinite(value) else None
 
 
 def cosine(one: Sequence[float], other: Sequence[float]) -> float | None:
