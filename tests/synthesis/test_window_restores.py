@@ -122,3 +122,22 @@ def test_a_window_with_room_but_not_for_one_source_says_so() -> None:
     plan = _synthesizer(_window_for(make_nodes(["small text"]))).preview(QUESTION, nodes)
     assert plan.refusal is not None
     assert plan.refusal.detail.startswith("not one source fits: the smallest takes 81")
+
+
+class _Counting(CitingSynthesizer):
+    """Counts how often it is asked for the window."""
+
+    asked = 0
+
+    def context_window(self) -> int:
+        """Count, and say what the model says."""
+        self.asked += 1
+        return super().context_window()
+
+
+@pytest.mark.parametrize("text", ["text", "word " * 9000], ids=["fits", "too large"])
+def test_a_budget_asks_for_the_window_once(text: str) -> None:
+    """The window may have to come from a server: one look serves the limit and what the plan is told of it."""
+    synthesizer = _Counting(ScriptedLLM([OK], context_window=2000), num_output=100)
+    TokenBudget.for_synthesizer(synthesizer).postprocess_nodes(make_nodes([text]), QueryBundle(QUESTION))
+    assert synthesizer.asked == 1

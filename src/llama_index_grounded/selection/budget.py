@@ -127,9 +127,10 @@ class TokenBudget(Stage):
         if not nodes:
             return Outcome(nodes)
         packer = self._packer(nodes, query)
+        prompt_limit = packer.rooms[0].limit if self.for_prompt else None
         full = packer.full_room()
         if full is not None:
-            return Outcome([], self._refused(nodes, full), sizes=packer.sizes, prompt_limit=self._prompt_limit())
+            return Outcome([], self._refused(nodes, full), sizes=packer.sizes, prompt_limit=prompt_limit)
         parts = Parts(nodes)
         pack = packer.pack(nodes, parts_of=parts.of)
         if worth_a_replay(nodes.trail, pack):
@@ -145,7 +146,7 @@ class TokenBudget(Stage):
             removals,
             packer.sizes,
             renderer=packer.renderer,
-            prompt_limit=self._prompt_limit(),
+            prompt_limit=prompt_limit,
         )
 
     def _refused(self, nodes: Evidence, full: Allowance) -> list[Decision]:
@@ -185,20 +186,13 @@ class TokenBudget(Stage):
         if query is None:
             msg = "TokenBudget.for_synthesizer counts the whole prompt, so it needs the query: pass query_bundle"
             raise ConfigurationError(msg)
+        window = planner.context_window() if self.context_window is None else self.context_window
+        reserve = safety_margin(window) if self.safety_margin is None else self.safety_margin
         return Allowance(
-            limit=self._prompt_limit() or 0,
+            limit=window - planner.num_output - reserve - self.history_tokens - self.note_tokens,
             frame=planner.frame_tokens(query, sizes),
             counter=planner.counter,
         )
-
-    def _prompt_limit(self) -> int | None:
-        """Return what the prompt may take, sources included; None where no prompt is packed for."""
-        if not self.for_prompt:
-            return None
-        planner = self._planner()
-        window = planner.context_window() if self.context_window is None else self.context_window
-        reserve = safety_margin(window) if self.safety_margin is None else self.safety_margin
-        return window - planner.num_output - reserve - self.history_tokens - self.note_tokens
 
     def _report(self, nodes: Evidence, pack: Pack) -> list[Decision]:
         came = {slot_of(scored): scored for scored in nodes}
