@@ -18,7 +18,6 @@ from llama_index_grounded.selection.carrier import Evidence, Notes
 from llama_index_grounded.selection.gate import ScoreGate
 from llama_index_grounded.selection.rules import is_true, refuse_async
 from llama_index_grounded.selection.stage import Kind, Outcome, Stage, refuse_to_write
-from llama_index_grounded.selection.sufficiency import SufficiencyGate
 
 __all__ = ["CombinedGate", "EvidenceGate"]
 
@@ -116,7 +115,7 @@ class CombinedGate(Stage):
 
 def _passes_together(gate: Stage) -> bool:
     """Tell a gate from a guard, whatever its class says of itself: a guard would let its own drops pass."""
-    return (gate.judges_together or isinstance(gate, SufficiencyGate)) and not gate.guards
+    return gate.judges_together and not gate.guards
 
 
 def _kinds_of(base: type[Stage]) -> list[type[Stage]]:

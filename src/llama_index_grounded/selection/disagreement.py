@@ -15,6 +15,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 from llama_index_grounded.text.case import lower
+from llama_index_grounded.text.scripts import CJK
 from llama_index_grounded.text.signature import Signature, differences, signature
 
 __all__ = ["Disagreement", "disagreements"]
@@ -37,8 +38,7 @@ _MARK = re.compile(r"[\s|>*+•‣◦–-]*(?:\(?(?:\d{1,3}|[a-zA-Z])[.)]\s+)?")
 _FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
 _HEADING = re.compile(r"\s{0,3}#{1,6}\s")
 _SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’)\]]{0,3}\s+(?=[^\W\d_a-zçğışöü]|[\"'“‘(\[\d])|(?<=[。！？])")
-_CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-_WORD = re.compile(rf"[{_CJK}]|[^\W\d_{_CJK}]+")
+_WORD = re.compile(rf"[{CJK}]|[^\W\d_{CJK}]+")
 _ENDING = re.compile(r"(?<=\w{3})(?:ing|ed|ies|es|s|ly|e|y)\Z")
 
 _TOKEN = re.compile(r"[^\W_](?:[^\s|,;:()\[\]\"“”`']*[^\W_])?")

@@ -10,13 +10,14 @@ import unicodedata
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from llama_index.core.schema import NodeWithScore
 
-from llama_index_grounded.evidence import Stamp, included_text, mark_of, with_stamp
+from llama_index_grounded.evidence import included_text, mark_of, with_stamp
 from llama_index_grounded.selection.paragraphs import may_be_unspaced
+from llama_index_grounded.text.scripts import UNSPACED
 
 __all__ = ["Likeness", "Shingles", "Vectors", "shingles", "vector_of", "with_vector"]
 
@@ -26,14 +27,11 @@ Hashes: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 _WORDS = 3
 """Words in a shingle."""
 _ROUNDING = 1e-6
-_VECTOR = "vector"
-"""In the stamp: the embedding of the text, and the checksum of that text."""
 _FIRST_ROWS = 16
 _MANY = 16
 _FIRST_TABLE, _TABLE_PER_HASH = 1024, 4
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-_WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
-_ANY_UNSPACED, _SPACED_WORD = re.compile(f"[{_UNSPACED}]"), re.compile(r"\w+")
+_WORD = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}]+")
+_ANY_UNSPACED, _SPACED_WORD = re.compile(f"[{UNSPACED}]"), re.compile(r"\w+")
 # In UTF-8: capitals become small letters, and what belongs to no word a blank.
 _PLAIN = re.sub(rb"[^\w\x80-\xff]", b" ", bytes(range(256)).lower())
 _MARKS = "–—’‘“”…•"
@@ -271,8 +269,8 @@ def vector_of(scored: NodeWithScore) -> Vector | None:
 
     The node's own embedding is that of the text that it came with, before a stage shortened it.
     """
-    text, mark = included_text(scored.node), cast("dict[str, Any]", mark_of(scored))
-    checksum, written = mark.get(_VECTOR, (None, ""))
+    text, mark = included_text(scored.node), mark_of(scored)
+    checksum, written = mark.get("vector", (None, ""))
     if checksum == _checksum(text):
         return _of_length_one(np.frombuffer(base64.b64decode(written), dtype=np.float32))
     carried = scored.node.embedding
@@ -283,8 +281,7 @@ def with_vector(scored: NodeWithScore, vector: Sequence[float]) -> NodeWithScore
     """Copy a node with the embedding of its text in the stamp, as text, which any log can take."""
     with np.errstate(all="ignore"):
         written = base64.b64encode(np.asarray(vector, dtype=np.float32).tobytes()).decode()
-    noted = {**mark_of(scored), _VECTOR: (_checksum(included_text(scored.node)), written)}
-    return with_stamp(scored, cast("Stamp", noted))
+    return with_stamp(scored, {**mark_of(scored), "vector": (_checksum(included_text(scored.node)), written)})
 
 
 def _checksum(text: str) -> int:

@@ -56,6 +56,7 @@ class SufficiencyGate(Stage):
     """
 
     kind: ClassVar[Kind] = "filter"
+    judges_together: ClassVar[bool] = True
 
     llm: Judge = None
     timeout: Seconds | None = 30.0

@@ -7,17 +7,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias
 
 from llama_index.core.schema import NodeWithScore
 
-from llama_index_grounded.evidence import Stamp, identity, mark_of, with_stamp
+from llama_index_grounded.evidence import identity, mark_of, with_stamp
 
 __all__ = ["Slot", "Twins", "left_out_with", "with_more_twins"]
 
 Slot: TypeAlias = "tuple[int, int]"
-_TWINS = "twins"
-"""In the stamp: documents of the nodes that were left out for this one, by run and slot of those nodes."""
 
 
 class Twins:
@@ -65,14 +63,13 @@ def _slot(scored: NodeWithScore) -> Slot:
 
 
 def _twins_of(scored: NodeWithScore) -> Mapping[Slot, str]:
-    twins: Mapping[Slot, str] = cast("dict[str, Any]", mark_of(scored)).get(_TWINS, {})
-    return twins
+    return mark_of(scored).get("twins", {})
 
 
 def _with_twins(scored: NodeWithScore, twins: Mapping[Slot, str]) -> NodeWithScore:
     own = identity(scored.node).document_id
     also_in = tuple(dict.fromkeys(name for name in twins.values() if name != own))
-    return with_stamp(scored, cast("Stamp", {**mark_of(scored), _TWINS: twins, "also_in": also_in}))
+    return with_stamp(scored, {**mark_of(scored), "twins": twins, "also_in": also_in})
 
 
 def _note(scored: NodeWithScore, twins: Mapping[Slot, str]) -> None:

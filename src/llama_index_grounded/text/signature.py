@@ -27,14 +27,14 @@ from llama_index_grounded.text.measures import MEASURES
 from llama_index_grounded.text.number_forms import Quantity
 from llama_index_grounded.text.opposites import TURKISH_WITHOUT, opposites
 from llama_index_grounded.text.quantities import quantities
+from llama_index_grounded.text.scripts import CJK
 
 __all__ = ["Difference", "Mark", "Signature", "differences", "differs", "signature", "with_unit"]
 
 _SHOWN = 3
 _STEM = 5
 _LONGEST = 40
-_CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-_WORD = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+(?:['’][^\W\d_]+)*")
+_WORD = re.compile(rf"[{CJK}]|[^\W_{CJK}]+(?:['’][^\W\d_]+)*")
 
 
 def _set(words: str) -> frozenset[str]:

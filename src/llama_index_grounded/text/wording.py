@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 
 from llama_index_grounded.text.case import lower
+from llama_index_grounded.text.scripts import UNSPACED
 from llama_index_grounded.text.telling import FUNCTION_WORDS, LIMITING_WORDS, marks_of_a_language, telling
 
 __all__ = ["Wording", "reworded", "wording"]
@@ -30,14 +31,13 @@ __all__ = ["Wording", "reworded", "wording"]
 _FEW, _FEW_ADDED = 6, 4
 """Most words, of both texts or more than in the other one, that are a small difference."""
 _SHORT, _LONGEST_CHUNK = 3, 200
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-_WORD = re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])[^\W_])+(?:'[^\W\d_]+)*")
-_CHARACTER = re.compile(f"[{_UNSPACED}]")
+_WORD = re.compile(rf"[{UNSPACED}]|(?:(?![{UNSPACED}])[^\W_])+(?:'[^\W\d_]+)*")
+_CHARACTER = re.compile(f"[{UNSPACED}]")
 _SENTENCE_END = re.compile(r"[.!?。！？।؟]+(?=\s|$|[\"'”’)])|[。！？।\n]")
 _CHUNK = re.compile(r"\S+")
 _CODE = re.compile(r"://|\w_\w|\./|--\w|\w\.[a-z]{2,4}\b|\w/\w+/|\w=[\"\w]|\]\(|\{[#%]|\$\{")
 _MARKUP = re.compile(r"(?:`{3,}|~{3,})[ \t]?\w*|\{\{[^{}]{0,200}\}\}")
-_FOREIGN = re.compile(rf"[^\W\d_a-zçğıöşüâîû]|[{_UNSPACED}]")
+_FOREIGN = re.compile(rf"[^\W\d_a-zçğıöşüâîû]|[{UNSPACED}]")
 _WORDS_TO_A_MARK = 20
 _MAY = re.compile(r"(?<=[a-z,;] )May\b")
 _COMPARED = re.compile(r"[<>]=?(?=\s?\d)")
