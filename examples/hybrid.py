@@ -19,7 +19,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from llama_index_grounded import GroundedQueryEngine, ScoreGate
 from llama_index_grounded.selection import VectorSimilarity
 from support.command import run
-from support.corpus import chunk, load_documents
+from support.corpus import chunk, customer_pages
 from support.database import data_folder, open_database
 from support.models import WORDLLAMA_MIN_SCORE, Models, choose_models
 
@@ -60,7 +60,7 @@ def fused_retriever(models: Models) -> QueryFusionRetriever:
         customize_query_fn=lambda query, table, *_, **__: query.order_by(table.id),
     )
     store.clear()
-    nodes = chunk([page for page in load_documents() if page.metadata["audience"] == "customer"])
+    nodes = chunk(customer_pages())
     storage = StorageContext.from_defaults(vector_store=store)
     index = VectorStoreIndex(nodes, storage_context=storage, embed_model=models.embedding)
     by_meaning = index.as_retriever(similarity_top_k=3)

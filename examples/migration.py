@@ -20,7 +20,7 @@ from llama_index.core.query_engine import CitationQueryEngine
 from llama_index_grounded import GroundedQueryEngine, GroundedResponse
 from llama_index_grounded.testing import ScriptedLLM
 from support.command import run
-from support.corpus import chunk, load_documents
+from support.corpus import chunk, customer_pages
 from support.printing import citation_line
 from support.wordllama_embedding import WordLlamaEmbedding
 
@@ -43,8 +43,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
 
 def main() -> None:
     """Ask both engines every question."""
-    pages = [page for page in load_documents() if page.metadata["audience"] == "customer"]
-    index = VectorStoreIndex(chunk(pages), embed_model=WordLlamaEmbedding())
+    index = VectorStoreIndex(chunk(customer_pages()), embed_model=WordLlamaEmbedding())
     llm = ScriptedLLM([reply for both in CASES.values() for reply in both])
 
     before = CitationQueryEngine.from_args(index, llm, similarity_top_k=3)

@@ -20,7 +20,7 @@ from llama_index_grounded import GroundedQueryEngine
 from llama_index_grounded.schema import ResultEvent, SourcesEvent, StreamEvent, TextEvent
 from llama_index_grounded.testing import ScriptedLLM
 from support.command import run
-from support.corpus import chunk, load_documents
+from support.corpus import chunk, customer_pages
 from support.models import WORDLLAMA_MIN_SCORE as MIN_SCORE
 from support.wordllama_embedding import WordLlamaEmbedding
 
@@ -34,8 +34,7 @@ REPLY = {
 
 def main() -> None:
     """Read three streams."""
-    pages = [page for page in load_documents() if page.metadata["audience"] == "customer"]
-    index = VectorStoreIndex(chunk(pages), embed_model=WordLlamaEmbedding())
+    index = VectorStoreIndex(chunk(customer_pages()), embed_model=WordLlamaEmbedding())
     llm = ScriptedLLM([REPLY], chunk_size=6, delay=0.02)
     engine = GroundedQueryEngine.from_args(index, llm, similarity_top_k=2, min_score=MIN_SCORE, streaming=True)
     for question in (QUESTION, UNANSWERED):

@@ -48,6 +48,11 @@ def load_documents(folder: Path = CORPUS) -> list[Document]:
     return documents
 
 
+def customer_pages() -> list[Document]:
+    """Read the pages that customers may see, which is what examples without a reader of their own ask about."""
+    return [page for page in load_documents() if page.metadata["audience"] == "customer"]
+
+
 def _read(path: Path) -> Document:
     _, front, body = path.read_text(encoding="utf-8").split("---\n", 2)
     fields = (line.partition(":") for line in front.splitlines())

@@ -18,7 +18,6 @@ from llama_index.core.schema import (
     NodeRelationship,
     NodeWithScore,
     QueryBundle,
-    RelatedNodeInfo,
     TextNode,
 )
 from pydantic import Field
@@ -39,6 +38,7 @@ from llama_index_grounded.evidence import (
 from llama_index_grounded.metadata import known
 from llama_index_grounded.schema import Decision
 from llama_index_grounded.selection.carrier import Evidence, Passage, rank_of, slot_of
+from llama_index_grounded.selection.relations import neighbour_ids, source_node
 from llama_index_grounded.selection.stage import Kind, Outcome, Stage
 from llama_index_grounded.selection.stretches import Joined, Stretch, groups, join
 
@@ -173,27 +173,21 @@ def _stretch(node: BaseNode) -> Stretch | None:
     # A passage is not joined once more: what else belonged to it was there the first time.
     if mark is not None and ("original" in mark or "spans" in mark):
         return None
-    before, behind = (_related(node, name) for name in (NodeRelationship.PREVIOUS, NodeRelationship.NEXT))
+    previous, following = neighbour_ids(node)
     return Stretch(
         start=start,
         end=end,
         text=text,
         node_id=node.node_id,
-        previous=before.node_id if before else None,
-        following=behind.node_id if behind else None,
+        previous=previous,
+        following=following,
     )
-
-
-def _related(node: BaseNode, name: NodeRelationship) -> RelatedNodeInfo | None:
-    found = node.relationships.get(name)
-    return found if isinstance(found, RelatedNodeInfo) else None
 
 
 def _frame(node: BaseNode) -> Hashable:
     """Return what chunks must share: positions count from one source, and a citation shows one section and page."""
-    source = _related(node, NodeRelationship.SOURCE)
     shown = tuple((field(node, name), field_for_llm(node, name)) for name in get_args(FieldName))
-    return identity(node)[:3], (source.node_id, source.hash) if source else None, shown
+    return identity(node)[:3], source_node(node), shown
 
 
 def _whole(stretches: Sequence[Stretch], chunks: Sequence[NodeWithScore], joined: Joined) -> NodeWithScore:

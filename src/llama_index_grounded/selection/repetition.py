@@ -7,11 +7,12 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, RelatedNodeInfo
+from llama_index.core.schema import BaseNode, NodeWithScore
 
 from llama_index_grounded.evidence import field, identity, included_text, mark_of, with_stamp
 from llama_index_grounded.selection.chunk import Chunk, Frame
 from llama_index_grounded.selection.paragraphs import MIN_WORDS, word_count
+from llama_index_grounded.selection.relations import neighbour_ids, source_node
 from llama_index_grounded.selection.remover import Cut
 from llama_index_grounded.selection.twins import Twins
 
@@ -207,9 +208,9 @@ class PositionLedger:
 
     def _count_of(self, node: BaseNode) -> Hashable:
         """Name what a node's position counts from, within the scope."""
-        source = _related(node, NodeRelationship.SOURCE)
+        source = source_node(node)
         if source is not None:
-            return scope_of(node, self._scope), source.node_id, source.hash
+            return scope_of(node, self._scope), source
         # Nobody knows: a page or a section may be a source of its own.
         return scope_of(node, "section"), field(node, "page")
 
@@ -237,11 +238,4 @@ def _region(scored: NodeWithScore, holder: str) -> _Region | None:
     text, start, end = included_text(node), getattr(node, "start_char_idx", None), getattr(node, "end_char_idx", None)
     if not isinstance(start, int) or not isinstance(end, int) or end - start != len(text):
         return None
-    before, behind = (_related(node, name) for name in (NodeRelationship.PREVIOUS, NodeRelationship.NEXT))
-    previous, following = before and before.node_id, behind and behind.node_id
-    return _Region(holder, start, text, node.node_id, previous or None, following or None)
-
-
-def _related(node: BaseNode, name: NodeRelationship) -> RelatedNodeInfo | None:
-    found = node.relationships.get(name)
-    return found if isinstance(found, RelatedNodeInfo) else None
+    return _Region(holder, start, text, node.node_id, *neighbour_ids(node))

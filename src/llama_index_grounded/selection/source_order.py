@@ -10,10 +10,11 @@ import unicodedata
 from datetime import date, datetime, timezone
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
+from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle, TextNode
 
 from llama_index_grounded.evidence import field, identity
 from llama_index_grounded.selection.carrier import Evidence, rank_of
+from llama_index_grounded.selection.relations import source_node
 from llama_index_grounded.selection.stage import Kind, Outcome, Stage
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ def _by_position(ranked: Sequence[NodeWithScore]) -> list[NodeWithScore]:
     documents: dict[Any, dict[Any, list[NodeWithScore]]] = {}
     for scored in ranked:
         sources = documents.setdefault(identity(scored.node)[:3], {})
-        sources.setdefault(_source(scored.node), []).append(scored)
+        sources.setdefault(source_node(scored.node), []).append(scored)
     return [scored for sources in documents.values() for scored in _in_document(list(sources.values()))]
 
 
@@ -154,12 +155,6 @@ def _page(scored: NodeWithScore) -> tuple[bool, tuple[tuple[int, int, str], ...]
     """Return a key that sorts nodes without a page behind the others."""
     page = field(scored.node, "page")
     return page is None, natural(page or "")
-
-
-def _source(node: BaseNode) -> tuple[str, str | None] | None:
-    """Name the node that positions count from."""
-    found = node.relationships.get(NodeRelationship.SOURCE)
-    return (found.node_id, found.hash) if isinstance(found, RelatedNodeInfo) else None
 
 
 def _start(node: BaseNode) -> int | None:
