@@ -73,11 +73,17 @@ def base_url(host: str) -> str:
         parts = urlsplit(f"http://{host}" if bare else host)
         port = parts.port or (DEFAULT_PORT if bare else None)
     except ValueError as error:
-        raise SetupError(f"OLLAMA_HOST={host} is no address: write host:port or http://host:port") from error
+        raise _no_address(host) from error
+    if parts.scheme not in ("http", "https"):
+        raise _no_address(host)
     name = parts.hostname or "127.0.0.1"
     name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(name, name)  # noqa: S104 - read, not bound
     place = f"[{name}]" if ":" in name else name
     return f"{parts.scheme}://{place}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
+
+
+def _no_address(host: str) -> SetupError:
+    return SetupError(f"OLLAMA_HOST={host} is no address: write host:port or http://host:port")
 
 
 def _installed(url: str) -> set[str]:

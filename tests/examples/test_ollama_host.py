@@ -38,6 +38,13 @@ def test_a_host_is_read_in_every_common_form(host: str, url: str) -> None:
     assert base_url(host) == url
 
 
+@pytest.mark.parametrize("host", ["file:///etc", "ftp://box", "tcp://127.0.0.1:11434"])
+def test_a_url_of_another_kind_is_refused(host: str) -> None:
+    """Only http and https lead to an Ollama; a file is never read as one."""
+    with pytest.raises(SetupError, match="is no address"):
+        base_url(host)
+
+
 def test_a_host_that_is_no_address_is_refused() -> None:
     """A port that is no number gets one line that shows the right form."""
     with pytest.raises(SetupError, match="OLLAMA_HOST=box:x is no address: write host:port"):

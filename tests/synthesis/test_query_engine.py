@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import pytest
@@ -116,6 +117,21 @@ def test_options_that_mean_nothing_here_are_named(name: str, value: Any) -> None
     """An option of CitationQueryEngine without a meaning here is accepted with a warning that says why."""
     with pytest.warns(UserWarning, match=f"{name} has no effect"):
         engine = GroundedQueryEngine.from_args(make_index(), ScriptedLLM([OK]), **{name: value})
+    assert answer(engine).answerable
+
+
+THEIRS = {
+    name: each.default
+    for name, each in inspect.signature(CitationQueryEngine.from_args).parameters.items()
+    if each.kind is not each.VAR_KEYWORD and name not in ("index", "llm")
+}
+
+
+@pytest.mark.filterwarnings("ignore:.* has no effect")
+@pytest.mark.parametrize("name", sorted(THEIRS))
+def test_every_option_of_the_other_class_is_known(name: str) -> None:
+    """Each keyword of CitationQueryEngine.from_args, with its own default, builds an engine that answers."""
+    engine = GroundedQueryEngine.from_args(make_index(), ScriptedLLM([OK]), **{name: THEIRS[name]})
     assert answer(engine).answerable
 
 

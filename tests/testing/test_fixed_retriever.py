@@ -87,3 +87,9 @@ def test_what_has_no_score_is_refused(nodes: Any) -> None:
     """Texts and bare nodes are refused at once, and the message names the helper."""
     with pytest.raises(TypeError, match="make_nodes"):
         FixedRetriever(nodes)
+
+
+def test_nodes_may_come_from_an_iterator() -> None:
+    """What can be read only once is read once, and found each time."""
+    retriever = FixedRetriever(iter(make_nodes(["x", "y"])))
+    assert [[scored.text for scored in retriever.retrieve("q")] for _ in range(2)] == [["x", "y"]] * 2

@@ -40,6 +40,8 @@ _WITHOUT_EFFECT = {
     "text_splitter": "nodes are cited as they are retrieved, never split again",
     "citation_qa_template": "its rules are those of numbered sources; pass text_qa_template",
     "citation_refine_template": "there is one call over all sources, nothing is refined",
+    "citation_chat_content_qa_template": "its rules are those of numbered sources; pass text_qa_template",
+    "citation_chat_content_refine_template": "there is one call over all sources, nothing is refined",
     "response_mode": "there is one call over all sources",
     "use_async": "use aquery()",
     "metadata_mode": "the renderer chooses what the model sees; pass renderer",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from llama_index.core.retrievers import BaseRetriever
@@ -35,13 +35,14 @@ class FixedRetriever(BaseRetriever):
         [('Within 21 days.', 0.9), ('Keep the receipt.', 0.8)]
     """
 
-    def __init__(self, nodes: Sequence[NodeWithScore], callback_manager: CallbackManager | None = None) -> None:
+    def __init__(self, nodes: Iterable[NodeWithScore], callback_manager: CallbackManager | None = None) -> None:
         super().__init__(callback_manager)
-        wrong = [type(each).__name__ for each in nodes if not isinstance(each, NodeWithScore)]  # pyright: ignore[reportUnnecessaryIsInstance]
+        found = list(nodes)
+        wrong = [type(each).__name__ for each in found if not isinstance(each, NodeWithScore)]  # pyright: ignore[reportUnnecessaryIsInstance]
         if wrong:
             msg = f"nodes must be NodeWithScore, as make_nodes makes them, not {wrong[0]}"
             raise TypeError(msg)
-        self._nodes = copy.deepcopy(list(nodes))
+        self._nodes = copy.deepcopy(found)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return copy.deepcopy(self._nodes)
