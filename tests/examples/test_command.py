@@ -8,6 +8,8 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -47,6 +49,16 @@ def start(*arguments: str, **environment: str) -> subprocess.CompletedProcess[st
     )
 
 
+@contextmanager
+def interrupts_heard() -> Iterator[None]:
+    """Let processes that start here hear Ctrl-C: a shell that starts tests in the background has them ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.timeout(2 * SECONDS)
 def test_the_command_prints_json_and_nothing_else_on_stdout(data_folder: Path) -> None:
     """As a process of its own it answers on stdout, says what it runs on on stderr, and ends with 0."""
@@ -61,7 +73,7 @@ def test_the_command_prints_json_and_nothing_else_on_stdout(data_folder: Path) -
 @pytest.mark.timeout(2 * SECONDS)
 def test_an_interrupt_ends_it_quietly(data_folder: Path) -> None:
     """Ctrl-C while it works: no traceback, and the code that shells expect."""
-    with subprocess.Popen(
+    with interrupts_heard(), subprocess.Popen(
         [sys.executable, quickstart.__file__, "How long is delivery?", "--offline", "--reingest"],
         env={**os.environ, "GROUNDED_DATA": str(data_folder)},
         stdout=subprocess.PIPE,
