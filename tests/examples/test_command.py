@@ -73,13 +73,16 @@ def test_the_command_prints_json_and_nothing_else_on_stdout(data_folder: Path) -
 @pytest.mark.timeout(2 * SECONDS)
 def test_an_interrupt_ends_it_quietly(data_folder: Path) -> None:
     """Ctrl-C while it works: no traceback, and the code that shells expect."""
-    with interrupts_heard(), subprocess.Popen(
-        [sys.executable, quickstart.__file__, "How long is delivery?", "--offline", "--reingest"],
-        env={**os.environ, "GROUNDED_DATA": str(data_folder)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        encoding="utf-8",
-    ) as process:
+    with (
+        interrupts_heard(),
+        subprocess.Popen(
+            [sys.executable, quickstart.__file__, "How long is delivery?", "--offline", "--reingest"],
+            env={**os.environ, "GROUNDED_DATA": str(data_folder)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+        ) as process,
+    ):
         assert process.stderr is not None
         first = process.stderr.readline()
         process.send_signal(signal.SIGINT)
