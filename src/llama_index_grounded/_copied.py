@@ -10,7 +10,12 @@ from pydantic import BaseModel
 __all__ = ["copied"]
 
 _Model = TypeVar("_Model", bound=BaseModel)
-_new, _set = object.__new__, object.__setattr__
+_new = object.__new__
+# What an instance consists of; set by name, each would take as long as the copy of the fields.
+_set_values, _set_names, _set_extra, _set_private = (
+    vars(BaseModel)[slot].__set__
+    for slot in ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
+)
 
 
 def copied(model: _Model, update: dict[str, Any]) -> _Model:
@@ -19,10 +24,10 @@ def copied(model: _Model, update: dict[str, Any]) -> _Model:
     if not _copies_plainly(kind) or model.__pydantic_private__ is not None or model.__pydantic_extra__ is not None:
         return model.model_copy(update=update)
     copy: _Model = _new(kind)
-    _set(copy, "__dict__", model.__dict__ | update)
-    _set(copy, "__pydantic_fields_set__", {*model.__pydantic_fields_set__, *update})
-    _set(copy, "__pydantic_extra__", None)
-    _set(copy, "__pydantic_private__", None)
+    _set_values(copy, {**model.__dict__, **update})
+    _set_names(copy, {*model.__pydantic_fields_set__, *update})
+    _set_extra(copy, None)
+    _set_private(copy, None)
     return copy
 
 

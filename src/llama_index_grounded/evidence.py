@@ -202,16 +202,17 @@ def stamp(scored: NodeWithScore, keys: MetadataKeys, *, run: int, slot: int, ran
     before = stamp_of(scored.node)
     if before:
         return with_stamp(scored, {**before, "run": run, "slot": slot, "rank": rank})
-    mark: Stamp = {"run": run, "slot": slot, "rank": rank, "identity": identity_under(scored.node, keys)}
+    mark = _OurStamp(run=run, slot=slot, rank=rank, identity=identity_under(scored.node, keys))
     if keys is not DEFAULT_KEYS:
         mark["keys"] = keys.model_dump()
     return with_stamp(scored, mark)
 
 
-def with_stamp(scored: NodeWithScore, mark: Stamp) -> NodeWithScore:
+def with_stamp(scored: NodeWithScore, mark: Stamp | _OurStamp) -> NodeWithScore:
     """Copy a node with another stamp, the key excluded from LLM and embedding text."""
     node = scored.node
-    update: dict[str, Any] = {"metadata": {**node.metadata, STAMP: _OurStamp(mark)}}
+    own = mark if type(mark) is _OurStamp else _OurStamp(mark)
+    update: dict[str, Any] = {"metadata": {**node.metadata, STAMP: own}}
     if STAMP not in node.excluded_llm_metadata_keys:
         update["excluded_llm_metadata_keys"] = [*node.excluded_llm_metadata_keys, STAMP]
     if STAMP not in node.excluded_embed_metadata_keys:

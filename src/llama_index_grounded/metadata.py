@@ -94,10 +94,12 @@ def find(metadata: Mapping[str, Any], keys: Mapping[str, str], name: FieldName) 
         name: The field.
     """
     source = keys[name]
-    text = scalar(metadata.get(source))
+    value = metadata.get(source)
+    text = None if value is None else scalar(value)
     if text is None and name in _FALLBACK:
         source = _FALLBACK[name]
-        text = scalar(metadata.get(source))
+        value = metadata.get(source)
+        text = None if value is None else scalar(value)
     if text is None or (source == _HEADER_PATH and not text.strip("/")):
         return None
     return source, text

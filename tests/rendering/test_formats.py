@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llama_index_grounded.rendering import clean
-from llama_index_grounded.rendering.renderer import key_at, size_of
+from llama_index_grounded.rendering.renderer import BlockCounter, key_at
 from llama_index_grounded.testing import make_nodes
 from llama_index_grounded.tokens import TokenCounter
 from tests.rendering.parts import RENDERERS, Ours, documents, expected, hostile, nodes_of, of_text
@@ -81,7 +81,7 @@ def test_the_sizes_add_up_to_the_whole(renderer: Ours, encoding: str, documents:
     assert whole == "".join(
         renderer.block(scored.node, key_at(place), scored.score) for place, scored in enumerate(nodes)
     )
-    sizes = [size_of(scored, place, renderer, counter, {}) for place, scored in enumerate(nodes)]
+    sizes = [BlockCounter(renderer, counter, {}).tokens(scored, place) for place, scored in enumerate(nodes)]
     assert sum(sizes) == counter.tokens(whole)
 
 

@@ -12,7 +12,7 @@ from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 
 from llama_index_grounded.evidence import DEFAULT_KEYS, MetadataKeys, stamp
 from llama_index_grounded.rendering import Renderer, XmlRenderer, clean
-from llama_index_grounded.rendering.renderer import key_at, size_of, source_of
+from llama_index_grounded.rendering.renderer import BlockCounter, key_at, source_of
 from llama_index_grounded.schema import SourceRef
 from llama_index_grounded.testing import make_nodes
 from llama_index_grounded.tokens import TokenCounter
@@ -31,7 +31,7 @@ def test_the_sizes_add_up_to_the_whole(encoding: str, documents: list[tuple[str,
     """The sum over the blocks is the count of the whole text, whatever the texts begin or end with."""
     counter, renderer, sizes = TokenCounter(encoding=encoding), XmlRenderer(), dict[tuple[str, str], int]()
     nodes = make_nodes([text for text, _ in documents], metadata=[fields for _, fields in documents])
-    counts = [size_of(scored, place, renderer, counter, sizes) for place, scored in enumerate(nodes)]
+    counts = [BlockCounter(renderer, counter, sizes).tokens(scored, place) for place, scored in enumerate(nodes)]
     assert sum(counts) == counter.tokens(renderer.render(nodes).text)
 
 
@@ -60,7 +60,7 @@ def test_the_thousandth_source_is_counted_as_it_is() -> None:
     """From S1000 on the key costs a token more, and the size says so."""
     counter, renderer = TokenCounter(), XmlRenderer()
     [scored] = make_nodes(["x"])
-    assert size_of(scored, 999, renderer, counter, {}) == size_of(scored, 998, renderer, counter, {}) + 1
+    assert BlockCounter(renderer, counter, {}).tokens(scored, 999) == BlockCounter(renderer, counter, {}).tokens(scored, 998) + 1
 
 
 def test_a_block_is_encoded_once() -> None:
@@ -73,8 +73,8 @@ def test_a_block_is_encoded_once() -> None:
 
     counter, sizes = TokenCounter(tokenizer=tokenizer), dict[tuple[str, str], int]()
     [scored] = make_nodes(["x"])
-    first = size_of(scored, 0, XmlRenderer(), counter, sizes)
-    assert size_of(scored, 0, XmlRenderer(), counter, sizes) == first == len(calls[0])
+    first = BlockCounter(XmlRenderer(), counter, sizes).tokens(scored, 0)
+    assert BlockCounter(XmlRenderer(), counter, sizes).tokens(scored, 0) == first == len(calls[0])
     assert len(calls) == 1
 
 
@@ -82,7 +82,7 @@ def test_another_tokenizer_counts_each_key() -> None:
     """Where a tokenizer of the user's own counts, no assumption is made about the keys."""
     counter = TokenCounter(tokenizer=list)
     [scored] = make_nodes(["x"])
-    places = [size_of(scored, place, XmlRenderer(), counter, {}) for place in (0, 9, 99)]
+    places = [BlockCounter(XmlRenderer(), counter, {}).tokens(scored, place) for place in (0, 9, 99)]
     assert places == [places[0], places[0] + 1, places[0] + 2]
 
 
@@ -91,7 +91,7 @@ def test_two_counters_do_not_share_sizes() -> None:
     sizes: dict[tuple[str, str], int] = {}
     [scored] = make_nodes(["Merhaba dünya"])
     tokenizers: list[Callable[[str], Sequence[str]]] = [list, str.split]
-    counts = [size_of(scored, 0, XmlRenderer(), TokenCounter(tokenizer=each), sizes) for each in tokenizers]
+    counts = [BlockCounter(XmlRenderer(), TokenCounter(tokenizer=each), sizes).tokens(scored, 0) for each in tokenizers]
     assert counts == [len(XmlRenderer().block(scored.node, "S1")), 5]
 
 

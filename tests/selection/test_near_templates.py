@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from llama_index.core import MockEmbedding
 
-from llama_index_grounded.selection.likeness import shingles
+from llama_index_grounded.selection.shingling import shingles
 from llama_index_grounded.selection.near_duplicates import NearDuplicateFilter
 from llama_index_grounded.testing import make_nodes
 from llama_index_grounded.text.statement import apart, statement

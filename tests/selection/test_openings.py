@@ -86,8 +86,8 @@ def test_a_shared_beginning_counts_within_its_scope() -> None:
     nodes = make_nodes([LONG[0], LONG[0]], metadata=[{"section": "a"}, {"section": "b"}])
     stage = ScopedDedup()
     stamped = receive(nodes, None, stage.keys, stage).plain()
-    assert Openings(stamped, lambda node: node.metadata["section"]).alone == {0, 1}
-    assert Openings(stamped, lambda _: ()).alone == set()
+    assert Openings(stamped, lambda node: node.metadata["section"]).alike == []
+    assert Openings(stamped, lambda _: ()).alike == stamped
 
 
 @pytest.mark.parametrize("line", ["中。\n", "中文 ", "x:\n\n", "- x\n", "word "])

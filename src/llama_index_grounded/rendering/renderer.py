@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from llama_index_grounded.tokens import TokenCounter
 
 __all__ = [
+    "BlockCounter",
     "Removed",
     "Rendered",
     "Renderer",
@@ -26,7 +27,6 @@ __all__ = [
     "key_at",
     "removed_characters",
     "shown_text",
-    "size_of",
     "source_of",
 ]
 
@@ -123,7 +123,7 @@ def _is_plain(texts: Collection[str | None]) -> bool:
 
     Halves of surrogate pairs, which a record must replace, are not ASCII.
     """
-    return {*map(type, texts)} <= _TEXTS and all(map(str.isascii, filter(None, texts)))
+    return {*map(type, texts)} <= _TEXTS and "".join(filter(None, texts)).isascii()
 
 
 def _visible(text: str | None) -> str | None:
@@ -165,22 +165,44 @@ def removed_characters(node: BaseNode) -> int:
     return len(text) - len(once(node, clean))
 
 
-def size_of(
-    scored: NodeWithScore, place: int, renderer: Renderer, counter: TokenCounter, sizes: dict[tuple[str, str], int]
-) -> int:
-    """Count the plain tokens of one rendered block, looking in ``sizes`` first and noting there what was counted.
+class BlockCounter:
+    """Counts the plain tokens of rendered blocks, and no text twice in a query.
 
     Where the tokenizer splits numbers off in threes, every key up to S999 has the same number of tokens; so the count
     does not depend on the place and holds after a reorder. There too, what stands around a text is counted once for
     all texts that have the same around them.
+
+    Args:
+        renderer: What makes the blocks.
+        counter: What counts.
+        sizes: Token counts by counter and text, to look in first and to note new ones in.
     """
-    if not (counter.counts_in_threes and place < _SAME_LENGTH_KEYS):
-        return _counted(renderer.block(scored.node, key_at(place), scored.score), counter, sizes)
-    frame: Callable[..., tuple[str, str, str]] | None = getattr(renderer, "frame", None)
-    if frame is None:
-        return _counted(renderer.block(scored.node, "S1", scored.score), counter, sizes)
-    parts = frame(scored.node, "S1", scored.score)
-    return sum([_counted(part, counter, sizes) for part in _apart(*parts)])
+
+    def __init__(self, renderer: Renderer, counter: TokenCounter, sizes: dict[tuple[str, str], int]) -> None:
+        self._block = renderer.block
+        self._frame: Callable[..., tuple[str, str, str]] | None = getattr(renderer, "frame", None)
+        self._counter = counter
+        self._name = counter.name
+        self._same_keys = _SAME_LENGTH_KEYS if counter.counts_in_threes else 0
+        self._sizes = sizes
+
+    def tokens(self, scored: NodeWithScore, place: int) -> int:
+        """Count one block at its place in the prompt, from 0."""
+        if place >= self._same_keys:
+            return self._counted(self._block(scored.node, key_at(place), scored.score))
+        if self._frame is None:
+            return self._counted(self._block(scored.node, "S1", scored.score))
+        size = 0
+        for part in _apart(*self._frame(scored.node, "S1", scored.score)):
+            size += self._counted(part)
+        return size
+
+    def _counted(self, text: str) -> int:
+        name = self._name, text
+        size = self._sizes.get(name)
+        if size is None:
+            size = self._sizes[name] = self._counter.tokens(text)
+        return size
 
 
 def _apart(head: str, text: str, tail: str) -> tuple[str, ...]:
@@ -194,11 +216,3 @@ def _apart(head: str, text: str, tail: str) -> tuple[str, ...]:
     if tail[:1] != "\n" or not below or below[0].isspace() or below[0] == "/":
         return head, text + tail
     return head, text + "\n", below
-
-
-def _counted(text: str, counter: TokenCounter, sizes: dict[tuple[str, str], int]) -> int:
-    name = (counter.name, text)
-    size = sizes.get(name)
-    if size is None:
-        size = sizes[name] = counter.tokens(text)
-    return size

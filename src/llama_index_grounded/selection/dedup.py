@@ -107,8 +107,8 @@ class ScopedDedup(Stage):
             return cut_by(self.ledger(), ranked)
         ledger = TextLedger(self.scope, self.level)
         beginnings = Openings(ranked, lambda node: scope_of(node, self.scope))
-        cuts = cut_by(ledger, [scored for scored in ranked if slot_of(scored) not in beginnings.alone])
-        if beginnings.met_by(ledger.shortened, ranked):
+        cuts = cut_by(ledger, beginnings.alike)
+        if beginnings.met_by(ledger.shortened):
             return cut_by(TextLedger(self.scope, self.level), ranked)
         return cuts
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import base64
-import itertools
 import math
-import re
-import unicodedata
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -16,26 +13,15 @@ import numpy as np
 from llama_index.core.schema import NodeWithScore
 
 from llama_index_grounded.evidence import included_text, mark_of, with_stamp
-from llama_index_grounded.selection.paragraphs import may_be_unspaced
-from llama_index_grounded.text.scripts import UNSPACED
+from llama_index_grounded.selection.shingling import ROUNDING, Hashes, hashes
 
-__all__ = ["Likeness", "Shingles", "Vectors", "shingles", "vector_of", "with_vector"]
+__all__ = ["Likeness", "Shingles", "Vectors", "vector_of", "with_vector"]
 
 Vector: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
-Hashes: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 
-_WORDS = 3
-"""Words in a shingle."""
-_ROUNDING = 1e-6
 _FIRST_ROWS = 16
 _MANY = 16
 _FIRST_TABLE, _TABLE_PER_HASH = 1024, 4
-_WORD = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}]+")
-_ANY_UNSPACED, _SPACED_WORD = re.compile(f"[{UNSPACED}]"), re.compile(r"\w+")
-# In UTF-8: capitals become small letters, and what belongs to no word a blank.
-_PLAIN = re.sub(rb"[^\w\x80-\xff]", b" ", bytes(range(256)).lower())
-_MARKS = "–—’‘“”…•"
-"""The usual ones that are no ASCII; each text has few, and without them most of its words need no further look."""
 
 
 class Likeness(Protocol):
@@ -48,43 +34,6 @@ class Likeness(Protocol):
     def add(self, scored: NodeWithScore) -> None:
         """Add one under the next number, from 0."""
         ...
-
-
-def shingles(text: str) -> frozenset[str]:
-    """Return every three neighbouring words; a shorter text is one shingle, one without words has none.
-
-    Case and punctuation do not matter. Characters of scripts without spaces are words.
-
-    Example:
-        >>> sorted(shingles("Return it, within days."))
-        ['it within days', 'return it within']
-    """
-    return frozenset(_runs(text))
-
-
-def _words(text: str) -> list[str]:
-    if text.isascii():
-        return text.encode().translate(_PLAIN).decode().split()
-    folded = unicodedata.normalize("NFC", text).replace("İ", "i").casefold()
-    raw = folded.encode("utf-8", "surrogatepass")
-    if may_be_unspaced(raw) and _ANY_UNSPACED.search(folded):
-        return _WORD.findall(folded)
-    plain = raw.translate(_PLAIN).decode("utf-8", "surrogatepass")
-    for mark in _MARKS:
-        if mark in plain:
-            plain = plain.replace(mark, " ")
-    words = plain.split()
-    if all(map(str.isalnum, words)):
-        return words
-    parts = ((word,) if word.isalnum() else _SPACED_WORD.findall(word) for word in words)
-    return list(itertools.chain.from_iterable(parts))
-
-
-def _runs(text: str) -> Sequence[str]:
-    words = _words(text)
-    if len(words) < _WORDS:
-        return [" ".join(words)] if words else []
-    return list(map(" ".join, zip(*(words[start:] for start in range(_WORDS)), strict=False)))
 
 
 class Shingles:
@@ -112,7 +61,7 @@ class Shingles:
         self._sets: list[frozenset[int]] = []
         """Of the first texts, as far as they are in the index."""
         self._holders: dict[int, _Holders] = defaultdict(_Holders)
-        self._last: tuple[str, Hashes] = "", _hashes("")
+        self._last: tuple[str, Hashes] = "", hashes("")
 
     def near(self, scored: NodeWithScore) -> Iterator[tuple[int, float]]:
         """Yield the numbers of texts that share enough shingles."""
@@ -121,7 +70,7 @@ class Shingles:
             return
         self._index()
         mine = frozenset(hashes.tolist())
-        least, most = self._threshold * len(mine) - _ROUNDING, len(mine) / self._threshold + _ROUNDING
+        least, most = self._threshold * len(mine) - ROUNDING, len(mine) / self._threshold + ROUNDING
         holders = [self._holders[shingle] for shingle in self._first(mine) if shingle in self._holders]
         found = set[int]()
         for some in holders:
@@ -131,7 +80,7 @@ class Shingles:
             if least <= len(theirs) <= most:
                 common = len(mine & theirs)
                 value = common / (len(mine) + len(theirs) - common)
-                if value >= self._threshold - _ROUNDING:
+                if value >= self._threshold - ROUNDING:
                     yield number, value
 
     def add(self, scored: NodeWithScore) -> None:
@@ -143,7 +92,7 @@ class Shingles:
 
     def _may_be_near(self, hashes: Hashes) -> bool:
         """Tell whether few enough of a text's shingles are new."""
-        most = hashes.size - self._threshold * hashes.size + _ROUNDING
+        most = hashes.size - self._threshold * hashes.size + ROUNDING
         return hashes.size > 0 and self._seen.new(hashes, most) <= most
 
     def _index(self) -> None:
@@ -158,14 +107,14 @@ class Shingles:
 
     def _first(self, mine: frozenset[int]) -> Sequence[int]:
         """Return the first shingles, the newest before the others: what many texts share was mostly seen early."""
-        count = len(mine) - math.ceil(self._threshold * len(mine) - _ROUNDING) + 1
+        count = len(mine) - math.ceil(self._threshold * len(mine) - ROUNDING) + 1
         return sorted(mine, key=lambda shingle: self._numbers.get(shingle, math.inf), reverse=True)[:count]
 
     def _hashes(self, scored: NodeWithScore) -> Hashes:
         """Return the hashes of a text's shingles, of which both `near` and `add` make use."""
         text = included_text(scored.node)
         if self._last[0] is not text:
-            self._last = text, _hashes(text)
+            self._last = text, hashes(text)
         return self._last[1]
 
 
@@ -220,14 +169,6 @@ class _Seen:
         self._table[np.concatenate(self._added) & (size - 1)] = True
 
 
-def _hashes(text: str) -> Hashes:
-    words = _words(text)
-    if len(words) < _WORDS:
-        return np.array([hash(tuple(words))] if words else [], dtype=np.int64)
-    runs = zip(*(words[start:] for start in range(_WORDS)), strict=False)
-    return np.fromiter(map(hash, runs), dtype=np.int64, count=len(words) - _WORDS + 1)
-
-
 class Vectors:
     """Likeness of embeddings: their cosine. Vectors of different length are not compared.
 
@@ -247,7 +188,7 @@ class Vectors:
         numbers = [] if vector is None else self._numbers[vector.size]
         if vector is not None and numbers:
             values = self._rows[vector.size][: len(numbers)] @ vector
-            for row in np.flatnonzero(values >= self._threshold - _ROUNDING):
+            for row in np.flatnonzero(values >= self._threshold - ROUNDING):
                 yield numbers[row], min(float(values[row]), 1.0)
 
     def add(self, scored: NodeWithScore) -> None:

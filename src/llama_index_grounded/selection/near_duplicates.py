@@ -6,6 +6,7 @@ favour it went. Each text is compared with the better-ranked ones that stay: of 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from typing import Annotated, ClassVar, Literal
 
@@ -22,6 +23,7 @@ from llama_index_grounded.selection.likeness import Likeness, Shingles, Vectors,
 from llama_index_grounded.selection.models import EmbedModel
 from llama_index_grounded.selection.remover import Cut, Ledger
 from llama_index_grounded.selection.repetition import Scope, scope_of
+from llama_index_grounded.selection.shingling import may_be_near
 from llama_index_grounded.selection.stage import Kind, Outcome, Stage
 from llama_index_grounded.selection.twins import Slot, Twins, left_out_with, with_more_twins
 from llama_index_grounded.text.statement import Statement, apart, statement
@@ -92,23 +94,33 @@ class NearDuplicateFilter(Stage):
         ledger = self._ledger()
         decisions: list[Decision] = []
         removals: list[Removal] = []
-        twins: dict[int, dict[Slot, str]] = {}
-        for scored in sorted(comparable, key=rank_of):
+        gone: set[int] = set()
+        twins: dict[int, dict[Slot, str]] = defaultdict(dict)
+        for scored in self._alike(sorted(comparable, key=rank_of)):
             found = ledger.twin_of(scored)
             if found is None:
                 ledger.hold(scored)
-                twins[slot_of(scored)] = {}
                 continue
             held, value = found
+            gone.add(slot_of(scored))
             twins[slot_of(held)].update(left_out_with(scored))
             twin, bar = held.node.node_id, self._bar
             decisions.append(
                 self.decision(scored, "dropped", "near_duplicate", value=round(value, 4), limit=bar, twin=twin)
             )
             removals.append(Removal(scored, None, (twin,)))
-        stay = [scored for scored in comparable if slot_of(scored) in twins]
-        kept = [with_more_twins(scored, twins[slot_of(scored)]) for scored in stay]
+        if not gone:
+            return Outcome(comparable, embedded=embedded)
+        stay = [scored for scored in comparable if slot_of(scored) not in gone]
+        kept = [with_more_twins(scored, twins.get(slot_of(scored), {})) for scored in stay]
         return Outcome(kept, decisions, removals, embedded=embedded)
+
+    def _alike(self, ranked: list[NodeWithScore]) -> list[NodeWithScore]:
+        """Leave out the nodes that can be near to none: their words are not even compared."""
+        if self.method == "embedding":
+            return ranked
+        maybe = may_be_near([included_text(scored.node) for scored in ranked], self._bar)
+        return [scored for scored, may_be in zip(ranked, maybe, strict=True) if may_be]
 
     def _embedded(self, nodes: Evidence) -> tuple[list[NodeWithScore], Sequence[Embedded]]:
         """Note the embedding of each node that has none in a copy, for the budget to compare by."""

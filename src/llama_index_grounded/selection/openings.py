@@ -12,7 +12,6 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from llama_index.core.schema import BaseNode, NodeWithScore
 
 from llama_index_grounded.evidence import included_text
-from llama_index_grounded.selection.carrier import slot_of
 from llama_index_grounded.selection.paragraphs import MIN_WORDS, has_unspaced
 
 __all__ = ["Openings", "openings"]
@@ -37,8 +36,9 @@ def openings(text: str) -> set[str]:
             starts.append(len(words))
             words += first
     begun = {" ".join(words[start : start + MIN_WORDS]) for start in starts}
-    if has_unspaced(text):
-        begun.update(["\n" + name.replace(" ", "")[:MIN_WORDS] for name in begun])
+    # A paragraph of fewer words than these stands in one of them as a whole, and so do its characters.
+    unspaced = [name for name in begun if has_unspaced(name)]
+    begun.update(["\n" + name.replace(" ", "")[:MIN_WORDS] for name in unspaced])
     return begun
 
 
@@ -52,34 +52,31 @@ class Openings:
 
     def __init__(self, nodes: Sequence[NodeWithScore], scope_of: Callable[[BaseNode], Hashable]) -> None:
         self._scope_of = scope_of
-        self._found = {slot_of(scored): openings(included_text(scored.node)) for scored in nodes}
-        shared = _twice(self._found.values())
-        maybe = [scored for scored in nodes if not shared.isdisjoint(self._found[slot_of(scored)])]
-        scoped = {slot_of(scored): self._scoped(scored, self._found[slot_of(scored)]) for scored in maybe}
-        shared_in_scope = _twice(scoped.values())
-        self.alone = self._found.keys() - {
-            slot for slot, names in scoped.items() if not shared_in_scope.isdisjoint(names)
-        }
-        """Slots of the nodes that share no beginning with another one."""
+        found = [openings(included_text(scored.node)) for scored in nodes]
+        shared = _twice(found)
+        pairs = list(zip(nodes, found, strict=True))
+        scoped = [set[object]() if shared.isdisjoint(names) else self._scoped(scored, names) for scored, names in pairs]
+        shared_in_scope = _twice(scoped)
+        self._alone = [pair for pair, names in zip(pairs, scoped, strict=True) if shared_in_scope.isdisjoint(names)]
+        alone = {id(scored) for scored, _ in self._alone}
+        self.alike = [scored for scored in nodes if id(scored) not in alone]
+        """The nodes that share a beginning with another one, in the order in which they came."""
 
-    def met_by(self, shortened: Iterable[NodeWithScore], nodes: Iterable[NodeWithScore]) -> bool:
+    def met_by(self, shortened: Iterable[NodeWithScore]) -> bool:
         """Tell whether what was left of some nodes may repeat one that was alone: a cut makes new neighbours."""
         new = {name for scored in shortened for name in self._scoped(scored, openings(included_text(scored.node)))}
-        return bool(new) and any(
-            not new.isdisjoint(self._scoped(scored, self._found[slot]))
-            for scored in nodes
-            if (slot := slot_of(scored)) in self.alone
-        )
+        return bool(new) and any(not new.isdisjoint(self._scoped(scored, names)) for scored, names in self._alone)
 
-    def _scoped(self, scored: NodeWithScore, names: Iterable[str]) -> set[tuple[Hashable, str]]:
+    def _scoped(self, scored: NodeWithScore, names: Iterable[str]) -> set[object]:
         scope = self._scope_of(scored.node)
         return {(scope, name) for name in names}
 
 
-def _twice(sets: Iterable[set[Hashable]] | Iterable[set[str]] | Iterable[set[tuple[Hashable, str]]]) -> set[Hashable]:
-    seen: set[Hashable] = set()
-    shared: set[Hashable] = set()
+def _twice(sets: Iterable[set[str]] | Iterable[set[object]]) -> set[object]:
+    seen: set[object] = set()
+    shared: set[object] = set()
     for found in sets:
-        shared |= seen & found
-        seen |= found
+        if not seen.isdisjoint(found):
+            shared.update(seen.intersection(found))
+        seen.update(found)
     return shared

@@ -11,7 +11,7 @@ from typing import Literal
 from llama_index.core.schema import NodeWithScore
 
 from llama_index_grounded.rendering import Renderer
-from llama_index_grounded.rendering.renderer import shown_text, size_of
+from llama_index_grounded.rendering.renderer import BlockCounter, shown_text
 from llama_index_grounded.selection.allowance import Allowance
 from llama_index_grounded.selection.carrier import rank_of, slot_of
 from llama_index_grounded.selection.remover import Cut, Ledger
@@ -89,6 +89,7 @@ class Packer:
         A passage that does not fit is taken apart, and its parts wait for their turn by rank.
         """
         pack = Pack()
+        blocks = BlockCounter(self.renderer, self.counter, self.sizes)
         used, stopped = 0, False
         numbers = itertools.count()
         waiting = sorted([(rank_of(candidate), next(numbers), candidate) for candidate in candidates])
@@ -101,7 +102,7 @@ class Packer:
                     pack.rejected.append(_repeated(candidate, cut))
                     continue
                 after, twins = cut.after, tuple(cut.twins)
-            rejection, size = self._judge(after, len(pack.admitted), used, stopped=stopped)
+            rejection, size = self._judge(after, blocks, len(pack.admitted), used, stopped=stopped)
             if rejection is not None:
                 parts = self._parts(candidate, rejection, pack, parts_of, stopped=stopped)
                 for part in parts:
@@ -135,9 +136,12 @@ class Packer:
             pack.split.add(slot)
         return parts
 
-    def _judge(self, scored: NodeWithScore, place: int, used: int, *, stopped: bool) -> tuple[Rejection | None, int]:
+    def _judge(
+        self, scored: NodeWithScore, blocks: BlockCounter, place: int, used: int, *, stopped: bool
+    ) -> tuple[Rejection | None, int]:
         """Return what speaks against a node, and its size in plain tokens."""
-        if not shown_text(self.renderer, scored.node).strip():
+        shown = shown_text(self.renderer, scored.node)
+        if not shown or shown.isspace():
             return Rejection(scored=scored, reason="empty_text"), 0
         if self.top_n is not None and place >= self.top_n:
             return Rejection(scored=scored, reason="top_n", value=place, limit=self.top_n, final=True), 0
@@ -145,15 +149,19 @@ class Packer:
             return Rejection(scored=scored, reason="over_budget", final=True), 0
         if not self.rooms:
             return None, 0
-        size = size_of(scored, place, self.renderer, self.counter, self.sizes)
-        free = [room.left(used + size) for room in self.rooms]
-        if min(free) >= 0:
-            return None, size
-        tightest = self.rooms[free.index(min(free))]
+        size = blocks.tokens(scored, place)
+        for room in self.rooms:
+            if not room.fits(used + size):
+                return self._over(scored, size, used), size
+        return None, size
+
+    def _over(self, scored: NodeWithScore, size: int, used: int) -> Rejection:
+        """Report a node that does not fit, by the limit that is exceeded most."""
+        tightest = min(self.rooms, key=lambda room: room.left(used + size))
         left = tightest.left(used)
         needed = left - tightest.left(used + size)
         stops = self.on_oversize == "stop"
-        return Rejection(scored=scored, reason="over_budget", value=needed, limit=left, final=stops), size
+        return Rejection(scored=scored, reason="over_budget", value=needed, limit=left, final=stops)
 
 
 def _repeated(candidate: NodeWithScore, cut: Cut) -> Rejection:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from llama_index_grounded.evidence import identity
-from llama_index_grounded.rendering.renderer import key_at, size_of
+from llama_index_grounded.rendering.renderer import BlockCounter, key_at
 from llama_index_grounded.schema import Action, Conflict, Decision
 from llama_index_grounded.selection.budget import TokenBudget
 from llama_index_grounded.selection.carrier import Evidence, slot_of
@@ -63,7 +63,8 @@ def pack(query: QueryBundle, nodes: list[NodeWithScore], trail: Trail, parts: Pr
     kept, unfit = _fit(query, nodes, trail, room, sizes)
     if unfit:  # those that stay have other keys now, and may have nobody left to disagree with
         told = _tell(kept, trail, parts, sizes)
-    counts = [size_of(scored, place, parts.renderer, parts.counter, sizes) for place, scored in enumerate(kept)]
+    blocks = BlockCounter(parts.renderer, parts.counter, sizes)
+    counts = [blocks.tokens(scored, place) for place, scored in enumerate(kept)]
     return Packed(nodes=kept, unfit=unfit, told=told, sizes=counts, framing=framing)
 
 
@@ -109,7 +110,8 @@ def _fit(
     Where that leaves nothing, because the best node alone is too large, large nodes are skipped for smaller ones. The
     question and the rules always stay.
     """
-    used = sum(size_of(scored, place, room.renderer, room.counter, sizes) for place, scored in enumerate(nodes))
+    blocks = BlockCounter(room.renderer, room.counter, sizes)
+    used = sum(blocks.tokens(scored, place) for place, scored in enumerate(nodes))
     if room.counter.estimate(room.frame + used) <= room.allowance:
         return nodes, []
     evidence = Evidence(nodes, replace(trail, sizes=sizes))
