@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def make(count: int, seed: int = 7) -> list[NodeWithScore]:
-    """Make nodes of one section each, every tenth with a paragraph that stands in another one too."""
+    """Make nodes, two of each section, every tenth with a paragraph that stands in another section too."""
     drawn = random.Random(seed)  # noqa: S311 - a sample, not a secret
     words = sorted({word for page in PAGES.iterdir() for word in page.read_text(encoding="utf-8").split()})
 
@@ -69,7 +69,7 @@ def make(count: int, seed: int = 7) -> list[NodeWithScore]:
         "\n\n".join([paragraph(), shared if place % 10 == 0 else paragraph(), paragraph()]) for place in range(count)
     ]
     fields = [
-        {"document_id": f"d{place // 4}", "section": f"s{place % 4}", "title": "A page"} for place in range(count)
+        {"document_id": f"d{place // 4}", "section": f"s{place % 4 // 2}", "title": "A page"} for place in range(count)
     ]
     return [
         NodeWithScore(node=TextNode(id_=f"n{place}", text=text, metadata=fields[place]), score=0.9 - place / 10_000)

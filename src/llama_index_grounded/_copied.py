@@ -1,4 +1,4 @@
-"""Copies of Pydantic models, in half the time of Pydantic's own."""
+"""Pydantic models, copied and made in half the time that Pydantic takes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-__all__ = ["copied"]
+__all__ = ["copied", "made_of"]
 
 _Model = TypeVar("_Model", bound=BaseModel)
 _new = object.__new__
@@ -21,16 +21,28 @@ _set_values, _set_names, _set_extra, _set_private = (
 def copied(model: _Model, update: dict[str, Any]) -> _Model:
     """Copy as ``model_copy`` does, in half the time where a model has nothing but its declared fields."""
     kind = type(model)
-    if not _copies_plainly(kind) or model.__pydantic_private__ is not None or model.__pydantic_extra__ is not None:
+    if not _copies_plainly(kind):
         return model.model_copy(update=update)
     copy: _Model = _new(kind)
     _set_values(copy, {**model.__dict__, **update})
-    _set_names(copy, {*model.__pydantic_fields_set__, *update})
+    _set_names(copy, model.__pydantic_fields_set__.union(update))
     _set_extra(copy, None)
     _set_private(copy, None)
     return copy
 
 
+def made_of(kind: type[_Model], values: dict[str, Any]) -> _Model:
+    """Make an instance out of all its values, which must need no validation and come in the order of the fields."""
+    made: _Model = _new(kind)
+    _set_values(made, values)
+    _set_names(made, set(values))
+    _set_extra(made, None)
+    _set_private(made, None)
+    return made
+
+
 @functools.lru_cache(maxsize=256)
 def _copies_plainly(kind: type[BaseModel]) -> bool:
-    return kind.__copy__ is BaseModel.__copy__ and kind.model_copy is BaseModel.model_copy
+    """Tell whether instances consist of their fields, and are copied as all models are."""
+    more = kind.model_config.get("extra") == "allow" or kind.__private_attributes__
+    return not more and kind.__copy__ is BaseModel.__copy__ and kind.model_copy is BaseModel.model_copy

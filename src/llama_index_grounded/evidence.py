@@ -19,7 +19,7 @@ from llama_index_grounded.metadata import (
     DEFAULT_NAMES,
     FieldName,
     MetadataKeys,
-    find,
+    described,
     keys_named,
     scalar,
 )
@@ -116,13 +116,22 @@ def keys_of(node: BaseNode) -> MetadataKeys:
 
 def identity_under(node: BaseNode, keys: MetadataKeys) -> Identity:
     """Work out the identity of a node from its metadata."""
-    value, node_id = node.metadata.get, node.node_id
+    node_id = node.node_id
+    names = _IDENTIFYING if keys is DEFAULT_KEYS else _identifying(keys)
+    document_id, revision, version, chunk_id = map(node.metadata.get, names)
     return Identity(
-        scalar(value(keys.document_id)) or node.ref_doc_id or node_id,
-        scalar(value(keys.revision)),
-        scalar(value(keys.version)),
-        scalar(value(keys.chunk_id)) or node_id,
+        scalar(document_id) or node.ref_doc_id or node_id,
+        None if revision is None else scalar(revision),
+        None if version is None else scalar(version),
+        node_id if chunk_id is None else scalar(chunk_id) or node_id,
     )
+
+
+def _identifying(keys: MetadataKeys) -> tuple[str, str, str, str]:
+    return keys.document_id, keys.revision, keys.version, keys.chunk_id
+
+
+_IDENTIFYING = _identifying(DEFAULT_KEYS)
 
 
 def identity(node: BaseNode) -> Identity:
@@ -146,29 +155,24 @@ def mark_of(scored: NodeWithScore) -> Stamp:
 
 def field(node: BaseNode, name: FieldName) -> str | None:
     """Return a descriptive field as text, or None where it is absent."""
-    return fields(node, (name,))[0]
+    return fields(node, (name,)).get(name)
 
 
-def fields(node: BaseNode, names: Iterable[FieldName]) -> list[str | None]:
-    """Return descriptive fields as texts, None for those that are absent."""
+def fields(node: BaseNode, names: Iterable[FieldName]) -> dict[FieldName, str]:
+    """Return the descriptive fields that are there, by name."""
     metadata = node.metadata
-    keys = _names_in(metadata)
-    return [None if (found := find(metadata, keys, name)) is None else found[1] for name in names]
+    return described(metadata, _names_in(metadata), names)
 
 
 def field_for_llm(node: BaseNode, name: FieldName) -> str | None:
     """Return a descriptive field, or None where the user keeps the metadata behind it away from the model."""
-    found = fields_for_llm(node, (name,))
-    return found[0][1] if found else None
+    return fields_for_llm(node, (name,)).get(name)
 
 
-def fields_for_llm(node: BaseNode, names: Iterable[FieldName]) -> list[tuple[FieldName, str]]:
+def fields_for_llm(node: BaseNode, names: Iterable[FieldName]) -> dict[FieldName, str]:
     """Return the descriptive fields that are there and that the user does not keep away from the model, by name."""
-    metadata, kept = node.metadata, node.excluded_llm_metadata_keys
-    keys = _names_in(metadata)
-    return [
-        (name, found[1]) for name in names if (found := find(metadata, keys, name)) is not None and found[0] not in kept
-    ]
+    metadata = node.metadata
+    return described(metadata, _names_in(metadata), names, node.excluded_llm_metadata_keys)
 
 
 def _names_in(metadata: Mapping[str, Any]) -> Mapping[str, str]:
@@ -187,8 +191,9 @@ def included_text(node: BaseNode) -> str:
 
 def once(node: BaseNode, make: Callable[[str], str]) -> str:
     """Return what a function makes of the included text; a stamped node remembers the last answer."""
-    text, mark = included_text(node), stamp_of(node)
-    if not isinstance(mark, _OurStamp):
+    text = node.text if type(node) is TextNode else included_text(node)
+    mark = node.metadata.get(STAMP)
+    if type(mark) is not _OurStamp:
         return make(text)
     asked, before, after = mark.made
     if before is not text or asked is not make:

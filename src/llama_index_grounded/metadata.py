@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import date
 from decimal import Decimal
 from enum import Enum
@@ -15,7 +15,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["DEFAULT_KEYS", "DEFAULT_NAMES", "FieldName", "MetadataKeys", "find", "keys_named", "known", "scalar"]
+__all__ = ["DEFAULT_KEYS", "DEFAULT_NAMES", "FieldName", "MetadataKeys", "described", "keys_named", "known", "scalar"]
 
 FieldName = Literal["title", "section", "heading", "page", "url", "updated"]
 """The fields that describe a node, as opposed to those that identify it."""
@@ -85,24 +85,31 @@ def _as_text(value: object) -> str | None:
     return str(value) if finite else None
 
 
-def find(metadata: Mapping[str, Any], keys: Mapping[str, str], name: FieldName) -> tuple[str, str] | None:
-    """Return the metadata key behind a descriptive field, and its text; None where it is absent.
+def described(
+    metadata: Mapping[str, Any], keys: Mapping[str, str], names: Iterable[FieldName], kept: Collection[str] = ()
+) -> dict[FieldName, str]:
+    """Return the descriptive fields that are there, by name, in the order of ``names``.
 
     Args:
         metadata: Of a node.
         keys: Names of the fields, as `MetadataKeys` has them.
-        name: The field.
+        names: The fields.
+        kept: Metadata keys that are kept away: a field that stands in one of them counts as absent.
     """
-    source = keys[name]
-    value = metadata.get(source)
-    text = None if value is None else scalar(value)
-    if text is None and name in _FALLBACK:
-        source = _FALLBACK[name]
+    found: dict[FieldName, str] = {}
+    for name in names:
+        source = keys[name]
         value = metadata.get(source)
         text = None if value is None else scalar(value)
-    if text is None or (source == _HEADER_PATH and not text.strip("/")):
-        return None
-    return source, text
+        if text is None:
+            if name not in _FALLBACK:
+                continue
+            source = _FALLBACK[name]
+            value = metadata.get(source)
+            text = None if value is None else scalar(value)
+        if text is not None and source not in kept and (source != _HEADER_PATH or text.strip("/")):
+            found[name] = text
+    return found
 
 
 def known(score: Any) -> float | None:

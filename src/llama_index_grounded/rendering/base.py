@@ -86,7 +86,7 @@ class BlockRenderer(BaseModel):
         """Count the invisible characters in what the included text is made of."""
         return removed_characters(node)
 
-    def _described(self, node: BaseNode) -> list[tuple[FieldName, str]]:
+    def _described(self, node: BaseNode) -> dict[FieldName, str]:
         """Return the descriptive fields that are shown and there."""
         return fields_for_llm(node, self.attributes)
 

@@ -54,9 +54,10 @@ def _is_clean(text: str) -> bool:
         raw = text.encode()
     except UnicodeEncodeError:  # half of a surrogate pair
         return False
-    rest = raw.translate(None, _HARMLESS).decode("latin-1")
-    if not rest:
+    left = raw.translate(None, _HARMLESS)
+    if not left:
         return True
+    rest = left.decode("latin-1")
     # Bytes that stood together still do; what stands together only now costs a look at the characters, no more.
     doubtful = rest.strip(_THEIR_BYTES) or any([mark in rest for mark in _BETWEEN_BYTES])  # noqa: C419 - a list is faster
     return not doubtful or _INVISIBLE.search(text) is None

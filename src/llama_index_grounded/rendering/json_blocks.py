@@ -53,7 +53,7 @@ class JsonRenderer(BlockRenderer):
 
     def block(self, node: BaseNode, key: str, score: float | None = None) -> str:
         """Render one source."""
-        flat = ((name, one_line(value)) for name, value in self._described(node))
+        flat = ((name, one_line(value)) for name, value in self._described(node).items())
         shown = [f', "{name}": {_quoted(value)}' for name, value in flat if value]
         if relevance := self._relevance(score):
             shown.append(f', "relevance": {relevance}')

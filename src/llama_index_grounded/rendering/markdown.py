@@ -52,7 +52,7 @@ class FramedRenderer(BlockRenderer):
 
     def frame(self, node: BaseNode, key: str, score: float | None = None) -> tuple[str, str, str]:
         """Render one source in three parts: what stands above its text, the text, and what stands below."""
-        flat = ((name, one_line(value).translate(_IN_A_LABEL)) for name, value in self._described(node))
+        flat = ((name, one_line(value).translate(_IN_A_LABEL)) for name, value in self._described(node).items())
         shown = [f" | {_LABELS[name]}: {value}" for name, value in flat if value]
         if relevance := self._relevance(score):
             shown.append(f" | Relevance: {relevance}")

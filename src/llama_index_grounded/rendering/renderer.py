@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from llama_index_grounded.errors import ConfigurationError
-from llama_index_grounded.evidence import copied, fields, identity, included_text, once, stamp_of
+from llama_index_grounded._copied import made_of
+from llama_index_grounded.evidence import FieldName, fields, identity, included_text, once, stamp_of
 from llama_index_grounded.metadata import known
 from llama_index_grounded.rendering.escaping import clean
-from llama_index_grounded.schema import SourceRef
+from llama_index_grounded.schema import Citation, SourceRef
 
 if TYPE_CHECKING:
     from llama_index.core.schema import BaseNode, NodeWithScore
@@ -92,8 +93,7 @@ def key_at(place: int) -> str:
 def source_of(scored: NodeWithScore, key: str) -> SourceRef:
     """Describe a node as a source, for people; the URL is the one in its metadata, not yet checked."""
     node = scored.node
-    who, mark = identity(node), stamp_of(node)
-    section, title, page, url = fields(node, ("section", "title", "page", "url"))
+    who, mark, shown = identity(node), stamp_of(node), fields(node, _SHOWN).get
     values: dict[str, Any] = {
         "key": key,
         "node_id": node.node_id,
@@ -101,29 +101,29 @@ def source_of(scored: NodeWithScore, key: str) -> SourceRef:
         "chunk_id": who.chunk_id,
         "revision": who.revision,
         "version": who.version,
-        "section": _visible(section),
-        "title": _visible(title),
-        "page": _visible(page),
-        "url": url,
+        "section": shown("section"),
+        "title": shown("title"),
+        "page": shown("page"),
+        "url": shown("url"),
     }
-    score = known(scored.score)
-    also_in = mark.get("also_in", ()) if mark else ()
-    if also_in or not _is_plain(values.values()):
-        return SourceRef(**values, score=score, also_in=also_in)
-    values["score"] = score
-    return copied(_BLANK, values)
+    # Texts of printable ASCII need neither a look at their characters nor validation, which would take most of the time.
+    texts = "".join(filter(None, values.values()))
+    values["score"] = known(scored.score)
+    values |= _UNKNOWN
+    if mark and "also_in" in mark:
+        values["also_in"] = mark["also_in"]
+    elif texts.isascii() and texts.isprintable():
+        return made_of(SourceRef, values)
+    for name in ("section", "title", "page"):
+        values[name] = _visible(values[name])
+    return SourceRef(**values)
 
 
-_TEXTS = {str, type(None)}
-_BLANK = SourceRef(key="", node_id="", document_id="", chunk_id="")
-
-
-def _is_plain(texts: Collection[str | None]) -> bool:
-    """Tell texts that need no validation, which would take most of the time.
-
-    Halves of surrogate pairs, which a record must replace, are not ASCII.
-    """
-    return {*map(type, texts)} <= _TEXTS and "".join(filter(None, texts)).isascii()
+_SHOWN: tuple[FieldName, ...] = ("section", "title", "page", "url")
+_UNKNOWN = {
+    name: field.default for name, field in SourceRef.model_fields.items() if name not in Citation.model_fields
+}
+"""What only a query can tell of a source."""
 
 
 def _visible(text: str | None) -> str | None:
@@ -185,17 +185,32 @@ class BlockCounter:
         self._name = counter.name
         self._same_keys = _SAME_LENGTH_KEYS if counter.counts_in_threes else 0
         self._sizes = sizes
+        self._ready: dict[int, int] = {}
+
+    def count(self, nodes: Sequence[NodeWithScore]) -> None:
+        """Count blocks in advance, as far as their size does not depend on their place.
+
+        All are rendered before the first is counted: what makes blocks and what counts them are both slower when they
+        take turns, since each has to fetch into the processor's cache again what the other has pushed out.
+
+        Args:
+            nodes: None of which will stand behind its place in this order.
+        """
+        blocks = [(scored, self._parts(scored, 0)) for scored in nodes[: self._same_keys]]
+        self._ready = {id(scored): sum([self._counted(part) for part in parts]) for scored, parts in blocks}
 
     def tokens(self, scored: NodeWithScore, place: int) -> int:
         """Count one block at its place in the prompt, from 0."""
+        ready = self._ready.get(id(scored))
+        return sum([self._counted(part) for part in self._parts(scored, place)]) if ready is None else ready
+
+    def _parts(self, scored: NodeWithScore, place: int) -> tuple[str, ...]:
+        """Render what is counted apart."""
         if place >= self._same_keys:
-            return self._counted(self._block(scored.node, key_at(place), scored.score))
+            return (self._block(scored.node, key_at(place), scored.score),)
         if self._frame is None:
-            return self._counted(self._block(scored.node, "S1", scored.score))
-        size = 0
-        for part in _apart(*self._frame(scored.node, "S1", scored.score)):
-            size += self._counted(part)
-        return size
+            return (self._block(scored.node, "S1", scored.score),)
+        return _apart(*self._frame(scored.node, "S1", scored.score))
 
     def _counted(self, text: str) -> int:
         name = self._name, text

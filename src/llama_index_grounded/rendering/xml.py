@@ -51,9 +51,10 @@ class XmlRenderer(BlockRenderer):
 
     def frame(self, node: BaseNode, key: str, score: float | None = None) -> tuple[str, str, str]:
         """Render one source in three parts: what stands above its text, the text, and what stands below."""
-        described = self._described(node)
-        shown = [f' {name}="{value}"' for name, found in described if (value := escape_attribute(found))]
-        if relevance := self._relevance(score):
+        shown = [
+            f' {name}="{value}"' for name, text in self._described(node).items() if (value := escape_attribute(text))
+        ]
+        if self.show_relevance and (relevance := self._relevance(score)):
             shown.append(f' relevance="{relevance}"')
         return f'<source id="{key}"{"".join(shown)}>\n', escape(self.included(node)), "\n</source>\n"
 

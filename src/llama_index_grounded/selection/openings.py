@@ -7,7 +7,8 @@ goes on to the end of its chunk; so two nodes that repeat each other share the w
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
 from llama_index.core.schema import BaseNode, NodeWithScore
 
@@ -26,8 +27,6 @@ def openings(text: str) -> set[str]:
         >>> sorted(openings("Returns" + chr(10) + "Within 21 days."))
         ['Returns Within 21 days.', 'Within 21 days.']
     """
-    if not text.isascii():
-        text = unicodedata.normalize("NFC", text)
     words: list[str] = []
     starts: list[int] = []
     for line in text.splitlines():
@@ -36,10 +35,17 @@ def openings(text: str) -> set[str]:
             starts.append(len(words))
             words += first
     begun = {" ".join(words[start : start + MIN_WORDS]) for start in starts}
-    # A paragraph of fewer words than these stands in one of them as a whole, and so do its characters.
-    unspaced = [name for name in begun if has_unspaced(name)]
-    begun.update(["\n" + name.replace(" ", "")[:MIN_WORDS] for name in unspaced])
-    return begun
+    return begun if all(map(str.isascii, begun)) else {*_folded(begun)}
+
+
+def _folded(names: Iterable[str]) -> Iterator[str]:
+    """Compose beginnings, no character of which goes together with a blank."""
+    for name in names:
+        composed = unicodedata.normalize("NFC", name)
+        yield composed
+        # A paragraph of fewer words than a beginning has stands in it as a whole, and so do its characters.
+        if has_unspaced(composed):
+            yield "\n" + composed.replace(" ", "")[:MIN_WORDS]
 
 
 class Openings:
@@ -52,29 +58,33 @@ class Openings:
 
     def __init__(self, nodes: Sequence[NodeWithScore], scope_of: Callable[[BaseNode], Hashable]) -> None:
         self._scope_of = scope_of
-        found = [openings(included_text(scored.node)) for scored in nodes]
-        shared = _twice(found)
-        pairs = list(zip(nodes, found, strict=True))
-        scoped = [set[object]() if shared.isdisjoint(names) else self._scoped(scored, names) for scored, names in pairs]
-        shared_in_scope = _twice(scoped)
-        self._alone = [pair for pair, names in zip(pairs, scoped, strict=True) if shared_in_scope.isdisjoint(names)]
-        alone = {id(scored) for scored, _ in self._alone}
-        self.alike = [scored for scored in nodes if id(scored) not in alone]
+        scopes: dict[Hashable, list[int]] = defaultdict(list)
+        for place, scored in enumerate(nodes):
+            scopes[scope_of(scored.node)].append(place)
+        self._alone: dict[Hashable, list[set[str]]] = {}
+        alike: list[int] = []
+        # Most nodes are the only ones of their section, and are not even looked into.
+        for scope, places in scopes.items():
+            if len(places) > 1:
+                found = [openings(included_text(nodes[place].node)) for place in places]
+                shared = _twice(found)
+                self._alone[scope] = [names for names in found if shared.isdisjoint(names)]
+                alike += [place for place, names in zip(places, found, strict=True) if not shared.isdisjoint(names)]
+        self.alike = [nodes[place] for place in sorted(alike)]
         """The nodes that share a beginning with another one, in the order in which they came."""
 
     def met_by(self, shortened: Iterable[NodeWithScore]) -> bool:
         """Tell whether what was left of some nodes may repeat one that was alone: a cut makes new neighbours."""
-        new = {name for scored in shortened for name in self._scoped(scored, openings(included_text(scored.node)))}
-        return bool(new) and any(not new.isdisjoint(self._scoped(scored, names)) for scored, names in self._alone)
+        for scored in shortened:
+            new = openings(included_text(scored.node))
+            if any(not new.isdisjoint(names) for names in self._alone[self._scope_of(scored.node)]):
+                return True
+        return False
 
-    def _scoped(self, scored: NodeWithScore, names: Iterable[str]) -> set[object]:
-        scope = self._scope_of(scored.node)
-        return {(scope, name) for name in names}
 
-
-def _twice(sets: Iterable[set[str]] | Iterable[set[object]]) -> set[object]:
-    seen: set[object] = set()
-    shared: set[object] = set()
+def _twice(sets: Iterable[set[str]]) -> set[str]:
+    seen: set[str] = set()
+    shared: set[str] = set()
     for found in sets:
         if not seen.isdisjoint(found):
             shared.update(seen.intersection(found))

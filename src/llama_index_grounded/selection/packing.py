@@ -93,6 +93,8 @@ class Packer:
         used, stopped = 0, False
         numbers = itertools.count()
         waiting = sorted([(rank_of(candidate), next(numbers), candidate) for candidate in candidates])
+        if self.rooms and self.top_n is None and self.on_oversize == "skip" and not ledgers:
+            blocks.count([candidate for _, _, candidate in waiting])
         # Parts are put in behind the place that this has come to.
         for place, (_, _, candidate) in enumerate(waiting, start=1):
             after, twins = candidate, _NONE

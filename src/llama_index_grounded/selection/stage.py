@@ -19,6 +19,7 @@ from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.events import SelectionEvent, emit
 from llama_index_grounded.evidence import DEFAULT_KEYS, MetadataKeys, identity
 from llama_index_grounded.schema import Action, Decision
+from llama_index_grounded.schema.record import decided
 from llama_index_grounded.selection.carrier import Embedded, Evidence, Notes, Passage, Place, Removal
 from llama_index_grounded.selection.mirror import Mirror, carried_origin
 from llama_index_grounded.selection.trail import receive
@@ -119,15 +120,20 @@ class Stage(BaseNodePostprocessor):
         """Return the decisions as they may leave with the answer and in events; `select` returns them as they are."""
         return decisions
 
-    def decision(self, scored: NodeWithScore, action: Action, reason: str, **numbers: Any) -> Decision:
-        """Make the record of a decision about one node; numbers are value, limit and twin."""
-        return Decision(
-            stage=self.class_name(),
-            action=action,
-            node_id=scored.node.node_id,
-            document_id=identity(scored.node).document_id,
-            reason=reason,
-            **numbers,
+    def decision(
+        self,
+        scored: NodeWithScore,
+        action: Action,
+        reason: str,
+        *,
+        value: float | None = None,
+        limit: float | None = None,
+        twin: str | None = None,
+    ) -> Decision:
+        """Make the record of a decision about one node."""
+        node = scored.node
+        return decided(
+            self.class_name(), action, node.node_id, identity(node).document_id, reason, value, limit, twin
         )
 
     def _handed(self, evidence: Evidence, outcome: Outcome) -> tuple[Place, ...]:
