@@ -216,12 +216,12 @@ def stamp(scored: NodeWithScore, keys: MetadataKeys, *, run: int, slot: int, ran
 def with_stamp(scored: NodeWithScore, mark: Stamp | _OurStamp) -> NodeWithScore:
     """Copy a node with another stamp, the key excluded from LLM and embedding text."""
     node = scored.node
-    own = mark if type(mark) is _OurStamp else _OurStamp(mark)
-    update: dict[str, Any] = {"metadata": {**node.metadata, STAMP: own}}
-    if STAMP not in node.excluded_llm_metadata_keys:
-        update["excluded_llm_metadata_keys"] = [*node.excluded_llm_metadata_keys, STAMP]
-    if STAMP not in node.excluded_embed_metadata_keys:
-        update["excluded_embed_metadata_keys"] = [*node.excluded_embed_metadata_keys, STAMP]
+    llm, embed = node.excluded_llm_metadata_keys, node.excluded_embed_metadata_keys
+    update: dict[str, Any] = {
+        "metadata": {**node.metadata, STAMP: mark if type(mark) is _OurStamp else _OurStamp(mark)},
+        "excluded_llm_metadata_keys": llm if STAMP in llm else [*llm, STAMP],
+        "excluded_embed_metadata_keys": embed if STAMP in embed else [*embed, STAMP],
+    }
     return copied(scored, {"node": copied(node, update)})
 
 

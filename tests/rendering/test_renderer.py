@@ -60,7 +60,10 @@ def test_the_thousandth_source_is_counted_as_it_is() -> None:
     """From S1000 on the key costs a token more, and the size says so."""
     counter, renderer = TokenCounter(), XmlRenderer()
     [scored] = make_nodes(["x"])
-    assert BlockCounter(renderer, counter, {}).tokens(scored, 999) == BlockCounter(renderer, counter, {}).tokens(scored, 998) + 1
+    assert (
+        BlockCounter(renderer, counter, {}).tokens(scored, 999)
+        == BlockCounter(renderer, counter, {}).tokens(scored, 998) + 1
+    )
 
 
 def test_a_block_is_encoded_once() -> None:

@@ -120,9 +120,7 @@ def source_of(scored: NodeWithScore, key: str) -> SourceRef:
 
 
 _SHOWN: tuple[FieldName, ...] = ("section", "title", "page", "url")
-_UNKNOWN = {
-    name: field.default for name, field in SourceRef.model_fields.items() if name not in Citation.model_fields
-}
+_UNKNOWN = {name: field.default for name, field in SourceRef.model_fields.items() if name not in Citation.model_fields}
 """What only a query can tell of a source."""
 
 
@@ -197,6 +195,9 @@ class BlockCounter:
             nodes: None of which will stand behind its place in this order.
         """
         blocks = [(scored, self._parts(scored, 0)) for scored in nodes[: self._same_keys]]
+        names = dict.fromkeys([(self._name, part) for _, parts in blocks for part in parts])
+        new = [name for name in names if name not in self._sizes]
+        self._sizes.update(zip(new, self._counter.tokens_of([part for _, part in new]), strict=True))
         self._ready = {id(scored): sum([self._counted(part) for part in parts]) for scored, parts in blocks}
 
     def tokens(self, scored: NodeWithScore, place: int) -> int:

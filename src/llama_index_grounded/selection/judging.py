@@ -34,8 +34,7 @@ def sources_for(named: Iterable[tuple[str, NodeWithScore]], renderer: Renderer |
     No text can leave its block.
     """
     return "".join(
-        judge_block(name, judged_text(scored, renderer), fields_for_llm(scored.node, _FIELDS))
-        for name, scored in named
+        judge_block(name, judged_text(scored, renderer), fields_for_llm(scored.node, _FIELDS)) for name, scored in named
     )
 
 

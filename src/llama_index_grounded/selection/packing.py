@@ -6,7 +6,7 @@ import bisect
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from llama_index.core.schema import NodeWithScore
 
@@ -41,8 +41,7 @@ class Rejection:
     """True where no node behind it was admitted either."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Admission:
+class Admission(NamedTuple):
     """A node that was admitted."""
 
     scored: NodeWithScore

@@ -132,9 +132,7 @@ class Stage(BaseNodePostprocessor):
     ) -> Decision:
         """Make the record of a decision about one node."""
         node = scored.node
-        return decided(
-            self.class_name(), action, node.node_id, identity(node).document_id, reason, value, limit, twin
-        )
+        return decided(self.class_name(), action, node.node_id, identity(node).document_id, reason, value, limit, twin)
 
     def _handed(self, evidence: Evidence, outcome: Outcome) -> tuple[Place, ...]:
         try:

@@ -114,7 +114,7 @@ def _fit(
     used = sum(blocks.tokens(scored, place) for place, scored in enumerate(nodes))
     if room.counter.estimate(room.frame + used) <= room.allowance:
         return nodes, []
-    evidence = Evidence(nodes, replace(trail, sizes=sizes))
+    evidence = Evidence(nodes, trail._replace(sizes=sizes))
     by_rank, by_size = (TokenBudget.for_synthesizer(room, safety_margin=0, on_oversize=how) for how in ("stop", "skip"))
     outcome = by_rank.choose(evidence, query)
     if not outcome.nodes:
