@@ -207,18 +207,19 @@ def stamp(scored: NodeWithScore, keys: MetadataKeys, *, run: int, slot: int, ran
     before = stamp_of(scored.node)
     if before:
         return with_stamp(scored, {**before, "run": run, "slot": slot, "rank": rank})
-    mark = _OurStamp(run=run, slot=slot, rank=rank, identity=identity_under(scored.node, keys))
+    mark: Any = _OurStamp(run=run, slot=slot, rank=rank, identity=identity_under(scored.node, keys))
     if keys is not DEFAULT_KEYS:
         mark["keys"] = keys.model_dump()
     return with_stamp(scored, mark)
 
 
-def with_stamp(scored: NodeWithScore, mark: Stamp | _OurStamp) -> NodeWithScore:
+def with_stamp(scored: NodeWithScore, mark: Stamp) -> NodeWithScore:
     """Copy a node with another stamp, the key excluded from LLM and embedding text."""
     node = scored.node
+    own: Any = mark
     llm, embed = node.excluded_llm_metadata_keys, node.excluded_embed_metadata_keys
     update: dict[str, Any] = {
-        "metadata": {**node.metadata, STAMP: mark if type(mark) is _OurStamp else _OurStamp(mark)},
+        "metadata": {**node.metadata, STAMP: own if type(own) is _OurStamp else _OurStamp(own)},
         "excluded_llm_metadata_keys": llm if STAMP in llm else [*llm, STAMP],
         "excluded_embed_metadata_keys": embed if STAMP in embed else [*embed, STAMP],
     }

@@ -127,10 +127,13 @@ class TokenCounter(BaseModel):
     def _together(self, texts: Sequence[str]) -> list[int]:
         """Count texts in one call, with a special token between them, at which tiktoken begins anew."""
         row = _BETWEEN.join(texts)
-        if row.count(_BETWEEN) != len(texts) - 1 or not _encodes(row):
+        if row.count(_BETWEEN) != len(texts) - 1:
             return list(map(self.tokens, texts))
         encoding = _load(self.encoding)
-        numbers = encoding.encode_to_numpy(row, allowed_special={_BETWEEN}, disallowed_special=())
+        try:
+            numbers = encoding.encode_to_numpy(row, allowed_special={_BETWEEN}, disallowed_special=())
+        except UnicodeEncodeError:  # half of a surrogate pair, which only a text of its own may hold
+            return list(map(self.tokens, texts))
         ends = np.flatnonzero(numbers == encoding.eot_token)
         counts: list[int] = (np.diff(ends, prepend=-1, append=numbers.size) - 1).tolist()
         return counts
@@ -161,15 +164,6 @@ def _pieces(text: str) -> Iterator[str]:
         yield text[start:end]
         start = end
     yield text[start:] if start else text
-
-
-def _encodes(text: str) -> bool:
-    """Tell whether there is no half of a surrogate pair, which only a text of its own may hold."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 @functools.lru_cache(maxsize=64)

@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -50,7 +50,7 @@ def start(*arguments: str, **environment: str) -> subprocess.CompletedProcess[st
 
 
 @contextmanager
-def interrupts_heard() -> Iterator[None]:
+def interrupts_heard() -> Generator[None, None, None]:
     """Let processes that start here hear Ctrl-C: a shell that starts tests in the background has them ignore it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

@@ -14,8 +14,8 @@ from pydantic import Field, ValidationError
 
 from llama_index_grounded.evidence import included_text
 from llama_index_grounded.selection import ScopedDedup, TokenBudget
-from llama_index_grounded.selection.shingling import shingles
 from llama_index_grounded.selection.near_duplicates import NearDuplicateFilter
+from llama_index_grounded.selection.shingling import shingles
 from llama_index_grounded.testing import check_postprocessor, make_nodes
 from llama_index_grounded.text.statement import apart, statement
 from tests.selection.parts import WordEmbedding, also_in, bodies, ids, in_documents, room_for, run

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from llama_index.core import MockEmbedding
 
-from llama_index_grounded.selection.shingling import shingles
 from llama_index_grounded.selection.near_duplicates import NearDuplicateFilter
+from llama_index_grounded.selection.shingling import shingles
 from llama_index_grounded.testing import make_nodes
 from llama_index_grounded.text.statement import apart, statement
 from tests.selection.parts import bodies, ids

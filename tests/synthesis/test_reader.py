@@ -83,6 +83,7 @@ def broken(draw: st.DrawFn) -> str:
 @settings(max_examples=80)
 @given(reply=replies() | broken(), cuts=st.lists(st.integers(0, 400), max_size=8), inline=st.booleans())
 @example(reply=HEAD + '\\ud83d\\ude00 [S1]"}', cuts=[60, 61], inline=True)
+@example(reply=HEAD + 'Within 21 days\\ud83d\\,ude00"}', cuts=[70], inline=True)
 def test_the_size_of_the_pieces_never_matters(reply: str, cuts: list[int], inline: bool) -> None:
     """A reply shows the same text in single characters, in one piece, and cut anywhere."""
     whole = shown(reply, [], inline_citations=inline)

@@ -6,6 +6,7 @@ of times, whatever the size of the pieces.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Container, Iterator, Mapping
 from enum import Enum, auto
@@ -207,7 +208,7 @@ class ObjectReader:
     def _in_text(self) -> str:
         begun = len(self._raw)
         closed = self._read_string()
-        text = self._decode("".join(self._raw[begun:])) if self._key == self._watched else ""
+        text = self._decode_begun(self._raw[begun:]) if self._key == self._watched else ""
         if closed:
             value = "" if self._key == self._watched else self._decode("".join(self._raw))
             self._finish_value(value)
@@ -251,6 +252,14 @@ class ObjectReader:
                 return False
             self._raw.append(self._take(match.end()))
         return False
+
+    def _decode_begun(self, parts: list[str]) -> str:
+        """Decode as much as there is before an escape that is none: in smaller pieces it would be out already."""
+        text = self._decode("".join(parts))
+        if self._state is not _State.broken:
+            return text
+        decoded = (self._decode(part) for part in parts)
+        return "".join(itertools.takewhile(bool, decoded))
 
     def _decode(self, raw: str) -> str:
         value = self._loads(f'"{raw}"')

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
-from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded._copied import made_of
+from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.evidence import FieldName, fields, identity, included_text, once, stamp_of
 from llama_index_grounded.metadata import known
 from llama_index_grounded.rendering.escaping import clean
@@ -106,7 +107,7 @@ def source_of(scored: NodeWithScore, key: str) -> SourceRef:
         "page": shown("page"),
         "url": shown("url"),
     }
-    # Texts of printable ASCII need neither a look at their characters nor validation, which would take most of the time.
+    # Printable ASCII needs neither a look at its characters nor validation, which would take most of the time.
     texts = "".join(filter(None, values.values()))
     values["score"] = known(scored.score)
     values |= _UNKNOWN
@@ -177,12 +178,14 @@ class BlockCounter:
     """
 
     def __init__(self, renderer: Renderer, counter: TokenCounter, sizes: dict[tuple[str, str], int]) -> None:
+        self._renderer = renderer
         self._block = renderer.block
         self._frame: Callable[..., tuple[str, str, str]] | None = getattr(renderer, "frame", None)
         self._counter = counter
         self._name = counter.name
         self._same_keys = _SAME_LENGTH_KEYS if counter.counts_in_threes else 0
         self._sizes = sizes
+        self._blank: dict[int, bool] = {}
         self._ready: dict[int, int] = {}
 
     def count(self, nodes: Sequence[NodeWithScore]) -> None:
@@ -194,11 +197,19 @@ class BlockCounter:
         Args:
             nodes: None of which will stand behind its place in this order.
         """
-        blocks = [(scored, self._parts(scored, 0)) for scored in nodes[: self._same_keys]]
-        names = dict.fromkeys([(self._name, part) for _, parts in blocks for part in parts])
-        new = [name for name in names if name not in self._sizes]
+        ahead = nodes[: self._same_keys]
+        self._blank = {id(scored): self.is_blank(scored) for scored in ahead}
+        rows = [[(self._name, part) for part in self._parts(scored, 0)] for scored in ahead]
+        new = [name for name in dict.fromkeys(itertools.chain.from_iterable(rows)) if name not in self._sizes]
         self._sizes.update(zip(new, self._counter.tokens_of([part for _, part in new]), strict=True))
-        self._ready = {id(scored): sum([self._counted(part) for part in parts]) for scored, parts in blocks}
+        self._ready = {
+            id(scored): sum([self._sizes[name] for name in row]) for scored, row in zip(ahead, rows, strict=True)
+        }
+
+    def is_blank(self, scored: NodeWithScore) -> bool:
+        """Tell whether a node would be shown without any text."""
+        known = self._blank.get(id(scored))
+        return not shown_text(self._renderer, scored.node).strip() if known is None else known
 
     def tokens(self, scored: NodeWithScore, place: int) -> int:
         """Count one block at its place in the prompt, from 0."""

@@ -44,6 +44,7 @@ def decided(
     node_id: str,
     document_id: str,
     reason: str,
+    *,
     value: float | None = None,
     limit: float | None = None,
     twin: str | None = None,

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from llama_index.core.schema import NodeWithScore
 
 from llama_index_grounded.rendering import Renderer
-from llama_index_grounded.rendering.renderer import BlockCounter, shown_text
+from llama_index_grounded.rendering.renderer import BlockCounter
 from llama_index_grounded.selection.allowance import Allowance
 from llama_index_grounded.selection.carrier import rank_of, slot_of
 from llama_index_grounded.selection.remover import Cut, Ledger
@@ -141,8 +141,7 @@ class Packer:
         self, scored: NodeWithScore, blocks: BlockCounter, place: int, used: int, *, stopped: bool
     ) -> tuple[Rejection | None, int]:
         """Return what speaks against a node, and its size in plain tokens."""
-        shown = shown_text(self.renderer, scored.node)
-        if not shown or shown.isspace():
+        if blocks.is_blank(scored):
             return Rejection(scored=scored, reason="empty_text"), 0
         if self.top_n is not None and place >= self.top_n:
             return Rejection(scored=scored, reason="top_n", value=place, limit=self.top_n, final=True), 0

@@ -81,11 +81,12 @@ def may_be_near(texts: Sequence[str], threshold: float) -> list[bool]:
 
     def count(flags: _Flags) -> Hashes:
         before = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(flags)])
-        return before[stops] - before[starts]
+        counted: Hashes = before[stops] - before[starts]
+        return counted
 
     runs = stops - starts
     late = (runs > 0) & (count(_first(places, slots)) <= runs - threshold * runs + ROUNDING)
-    may_be = late | ((sizes > 0) & (sizes < _WORDS))
+    may_be: _Flags = late | ((sizes > 0) & (sizes < _WORDS))
     if late.any():
         of_late = np.zeros(slots, dtype=np.bool_)
         for number in np.flatnonzero(late):
@@ -94,7 +95,8 @@ def may_be_near(texts: Sequence[str], threshold: float) -> list[bool]:
         for number in np.flatnonzero(shared):
             different = np.unique(places[starts[number] : stops[number]]).size
             may_be[number] |= bool(shared[number] >= threshold * different - ROUNDING)
-    return may_be.tolist()
+    found: list[bool] = may_be.tolist()
+    return found
 
 
 def _first(places: Hashes, slots: int) -> _Flags:
@@ -102,7 +104,8 @@ def _first(places: Hashes, slots: int) -> _Flags:
     order = np.arange(places.size, dtype=np.int32)
     first = np.empty(slots, dtype=np.int32)
     first[places[::-1]] = order[::-1]
-    return first[places] == order
+    are_first: _Flags = first[places] == order
+    return are_first
 
 
 def _hashed(words: list[str]) -> Hashes:
@@ -111,14 +114,15 @@ def _hashed(words: list[str]) -> Hashes:
 
 def _runs(words: Hashes) -> Hashes:
     """Hash every three neighbouring words, given as hashes; the order of the three counts."""
-    words_ = words.view(np.uint64)
-    mixed = words_[:-2] * _MIXERS[0]
+    bits = words.view(np.uint64)
+    mixed = bits[:-2] * _MIXERS[0]
     for number in (1, 2):
         mixed ^= mixed >> _HALF
-        mixed += words_[number : words_.size - 2 + number]
+        mixed += bits[number : bits.size - 2 + number]
         mixed *= _MIXERS[number]
     mixed ^= mixed >> _HALF
-    return mixed.view(np.int64)
+    runs: Hashes = mixed.view(np.int64)
+    return runs
 
 
 def _words(text: str) -> list[str]:

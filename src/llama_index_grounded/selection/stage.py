@@ -132,7 +132,8 @@ class Stage(BaseNodePostprocessor):
     ) -> Decision:
         """Make the record of a decision about one node."""
         node = scored.node
-        return decided(self.class_name(), action, node.node_id, identity(node).document_id, reason, value, limit, twin)
+        who = identity(node).document_id
+        return decided(self.class_name(), action, node.node_id, who, reason, value=value, limit=limit, twin=twin)
 
     def _handed(self, evidence: Evidence, outcome: Outcome) -> tuple[Place, ...]:
         try:
