@@ -135,11 +135,27 @@ def test_every_option_of_the_other_class_is_known(name: str) -> None:
     assert answer(engine).answerable
 
 
-@pytest.mark.parametrize("options", [{"similarity_topk": 2}, {"filter": None}, {"minscore": 0.5}, {"on_eror": "raise"}])
-def test_a_misspelt_option_is_refused(options: dict[str, Any]) -> None:
-    """An option that neither engine, synthesizer nor retriever knows is a TypeError that names it."""
-    with pytest.raises(TypeError, match=next(iter(options))):
+@pytest.mark.parametrize(
+    "misspelt, meant",
+    [
+        ("similarity_topk", "similarity_top_k"),
+        ("filter", "filters"),
+        ("minscore", "min_score"),
+        ("on_eror", "on_error"),
+    ],
+)
+def test_a_misspelt_option_is_refused(misspelt: str, meant: str) -> None:
+    """An option that neither engine, synthesizer nor retriever knows is a TypeError that names it and its neighbour."""
+    options: dict[str, Any] = {misspelt: 1}
+    with pytest.raises(TypeError, match=rf"unknown options: {misspelt} \(did you mean {meant}\?\);"):
         GroundedQueryEngine.from_args(make_index(), ScriptedLLM([OK]), **options)
+
+
+def test_an_option_like_no_other_is_refused() -> None:
+    """Without a neighbour it is named alone, and nothing is offered that the index sets itself."""
+    with pytest.raises(TypeError, match="unknown options: xyzzy; VectorIndexRetriever takes ") as caught:
+        GroundedQueryEngine.from_args(make_index(), ScriptedLLM([OK]), xyzzy=1)
+    assert "node_ids" not in str(caught.value)
 
 
 def test_options_reach_their_parts() -> None:

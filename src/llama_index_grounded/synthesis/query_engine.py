@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import difflib
 import inspect
 import warnings
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from llama_index_grounded.synthesis.planner import as_bundle
 from llama_index_grounded.synthesis.synthesizer import CitingSynthesizer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from llama_index.core.base.base_retriever import BaseRetriever
     from llama_index.core.callbacks import CallbackManager
@@ -46,6 +47,8 @@ _WITHOUT_EFFECT = {
     "use_async": "use aquery()",
     "metadata_mode": "the renderer chooses what the model sees; pass renderer",
 }
+_SET_BY_THE_INDEX = {"index", "node_ids", "object_map"}
+"""Parameters of LlamaIndex's retrievers that an index gives them itself: given once more, they fail."""
 _SYNTHESIZER_OPTIONS = frozenset(inspect.signature(CitingSynthesizer).parameters) - {"llm"}
 
 
@@ -136,8 +139,9 @@ class GroundedQueryEngine(RetrieverQueryEngine):
         if retriever is None:
             retriever = _retriever(index, options)
         elif options:
-            msg = f"unknown options: {', '.join(sorted(options))}; a retriever was given, so set them there"
-            raise TypeError(msg)
+            raise TypeError(
+                f"unknown options: {_named(options, set())}; a retriever was given, so set its options there"
+            )
         if response_synthesizer is None:
             response_synthesizer = CitingSynthesizer(llm, **chosen)
         elif chosen or llm is not None:
@@ -250,9 +254,18 @@ def _retriever(index: BaseIndex[Any] | None, options: dict[str, Any]) -> BaseRet
         for name, parameter in inspect.signature(maker).parameters.items()
         if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
     }
-    unknown = sorted(set(options) - known)
+    known -= _SET_BY_THE_INDEX
+    unknown = set(options) - known
     if unknown:
-        takes = ", ".join(sorted(known - {"index"}))
-        msg = f"unknown options: {', '.join(unknown)}; {type(retriever).__name__} takes {takes}"
+        takes = ", ".join(sorted(known))
+        msg = f"unknown options: {_named(unknown, known)}; {type(retriever).__name__} takes {takes}"
         raise TypeError(msg)
     return retriever
+
+
+def _named(unknown: Iterable[str], known: set[str]) -> str:
+    """List unknown options, each with the known one that it is most like."""
+    ours = inspect.signature(GroundedQueryEngine.from_args).parameters
+    names = [*known, *_SYNTHESIZER_OPTIONS, *ours]
+    close = {name: difflib.get_close_matches(name, names, n=1) for name in sorted(unknown)}
+    return ", ".join(f"{name} (did you mean {like[0]}?)" if like else name for name, like in close.items())
