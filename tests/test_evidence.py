@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+from datetime import date
 from typing import Any
 
 import pytest
@@ -26,8 +27,12 @@ from llama_index.core.schema import (
 from llama_index_grounded.evidence import (
     DEFAULT_KEYS,
     STAMP,
+    FieldName,
     MetadataKeys,
     field,
+    field_for_llm,
+    fields,
+    fields_for_llm,
     identity,
     included_text,
     mark_of,
@@ -227,3 +232,34 @@ def test_a_stamped_copy_is_a_copy_as_pydantic_makes_it(cls: type[Any]) -> None:
     assert (type(ours.node), ours.node.model_fields_set) == (cls, theirs.node.model_fields_set)
     ours.node.metadata["new"] = ours.score = 1
     assert (scored.node.metadata, scored.score) == ({"title": "t"}, 0.5)
+
+
+@pytest.mark.parametrize(
+    "metadata, expected",
+    [
+        ({"title": " ", "file_name": "f.md"}, {"title": "f.md"}),
+        ({"title": None, "page": 3, "url": True}, {"page": "3"}),
+        ({"header_path": "/", "title": "T"}, {"title": "T"}),
+        ({"header_path": "/a/", "page_label": "iv"}, {"section": "/a/", "page": "iv"}),
+        ({"section": ["nested"], "updated": "x", "last_updated": date(2026, 1, 2)}, {"updated": "2026-01-02"}),
+        ({}, {}),
+    ],
+)
+def test_fields_are_those_that_are_there(metadata: dict[str, Any], expected: dict[str, str]) -> None:
+    """Only what is there is returned, in the order that was asked for, with what takes the place of an absent field."""
+    names: list[FieldName] = ["title", "section", "page", "url", "updated"]
+    scored = node_with(**metadata)
+    for node in (scored.node, stamp(scored, DEFAULT_KEYS, run=1, slot=0, rank=0).node):
+        assert fields(node, names) == expected
+        assert list(fields(node, names)) == [name for name in names if name in expected]
+        assert {name: value for name in names if (value := field(node, name))} == expected
+
+
+def test_a_field_that_is_kept_from_the_model_has_no_stand_in() -> None:
+    """Where the user hides the title, the file's name is not shown in its place; the others are."""
+    scored = node_with(title="Secret", file_name="secret.md", section="S")
+    scored.node.excluded_llm_metadata_keys = ["title"]
+    assert fields_for_llm(scored.node, ["title", "section"]) == {"section": "S"}
+    assert field_for_llm(scored.node, "title") is None
+    scored.node.excluded_llm_metadata_keys = ["file_name"]
+    assert fields_for_llm(scored.node, ["title", "section"]) == {"title": "Secret", "section": "S"}

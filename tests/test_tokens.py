@@ -56,35 +56,6 @@ def test_counts_are_those_of_tiktoken(name: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("name", ENCODINGS)
-@given(
-    st.lists(
-        texts() | st.sampled_from(["", " ", "\n\n ", "<|endoftext|>", "<|endoftext", "|>", "\ud800", "x" * 40]),
-        max_size=9,
-    )
-)
-def test_many_texts_are_counted_as_one_by_one(name: str, many: list[str]) -> None:
-    """Counted together, every text has the tokens that it has alone, whatever it and its neighbours hold."""
-    counter = TokenCounter(encoding=name)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tokens, "_TOGETHER", 4)
-        assert counter.tokens_of(many) == [counter.tokens(text) for text in many]
-        patch.setattr(tokens, "_PIECE", 16)
-        assert counter.tokens_of(many) == [counter.tokens(text) for text in many]
-
-
-def test_a_tokenizer_of_ones_own_counts_many_texts_one_by_one() -> None:
-    """Nothing is put between texts that somebody else counts."""
-    seen: list[str] = []
-
-    def characters(text: str) -> list[str]:
-        seen.append(text)
-        return list(text)
-
-    assert TokenCounter(tokenizer=characters).tokens_of(["ab", "", "c"]) == [2, 0, 1]
-    assert seen == ["ab", "", "c"]
-
-
-@pytest.mark.parametrize("name", ENCODINGS)
 @given(lines)
 def test_long_texts_are_cut_where_tokens_split(name: str, lines: list[str]) -> None:
     """A text that is counted in pieces has as many tokens as in one piece, also where slashes follow line ends."""

@@ -1,4 +1,4 @@
-"""Pydantic models, copied and made in half the time that Pydantic takes."""
+"""Copies of Pydantic models, in half the time of Pydantic's own."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-__all__ = ["copied", "made_of"]
+__all__ = ["copied"]
 
 _Model = TypeVar("_Model", bound=BaseModel)
 _new = object.__new__
@@ -29,16 +29,6 @@ def copied(model: _Model, update: dict[str, Any]) -> _Model:
     _set_extra(copy, None)
     _set_private(copy, None)
     return copy
-
-
-def made_of(kind: type[_Model], values: dict[str, Any]) -> _Model:
-    """Make an instance out of all its values, which must need no validation and come in the order of the fields."""
-    made: _Model = _new(kind)
-    _set_values(made, values)
-    _set_names(made, set(values))
-    _set_extra(made, None)
-    _set_private(made, None)
-    return made
 
 
 @functools.lru_cache(maxsize=256)

@@ -116,22 +116,13 @@ def keys_of(node: BaseNode) -> MetadataKeys:
 
 def identity_under(node: BaseNode, keys: MetadataKeys) -> Identity:
     """Work out the identity of a node from its metadata."""
-    node_id = node.node_id
-    names = _IDENTIFYING if keys is DEFAULT_KEYS else _identifying(keys)
-    document_id, revision, version, chunk_id = map(node.metadata.get, names)
+    value, node_id = node.metadata.get, node.node_id
     return Identity(
-        scalar(document_id) or node.ref_doc_id or node_id,
-        None if revision is None else scalar(revision),
-        None if version is None else scalar(version),
-        node_id if chunk_id is None else scalar(chunk_id) or node_id,
+        scalar(value(keys.document_id)) or node.ref_doc_id or node_id,
+        scalar(value(keys.revision)),
+        scalar(value(keys.version)),
+        scalar(value(keys.chunk_id)) or node_id,
     )
-
-
-def _identifying(keys: MetadataKeys) -> tuple[str, str, str, str]:
-    return keys.document_id, keys.revision, keys.version, keys.chunk_id
-
-
-_IDENTIFYING = _identifying(DEFAULT_KEYS)
 
 
 def identity(node: BaseNode) -> Identity:
@@ -158,7 +149,7 @@ def field(node: BaseNode, name: FieldName) -> str | None:
     return fields(node, (name,)).get(name)
 
 
-def fields(node: BaseNode, names: Iterable[FieldName]) -> dict[FieldName, str]:
+def fields(node: BaseNode, names: Iterable[FieldName]) -> dict[str, str]:
     """Return the descriptive fields that are there, by name."""
     metadata = node.metadata
     return described(metadata, _names_in(metadata), names)
@@ -169,7 +160,7 @@ def field_for_llm(node: BaseNode, name: FieldName) -> str | None:
     return fields_for_llm(node, (name,)).get(name)
 
 
-def fields_for_llm(node: BaseNode, names: Iterable[FieldName]) -> dict[FieldName, str]:
+def fields_for_llm(node: BaseNode, names: Iterable[FieldName]) -> dict[str, str]:
     """Return the descriptive fields that are there and that the user does not keep away from the model, by name."""
     metadata = node.metadata
     return described(metadata, _names_in(metadata), names, node.excluded_llm_metadata_keys)
@@ -191,9 +182,8 @@ def included_text(node: BaseNode) -> str:
 
 def once(node: BaseNode, make: Callable[[str], str]) -> str:
     """Return what a function makes of the included text; a stamped node remembers the last answer."""
-    text = node.text if type(node) is TextNode else included_text(node)
-    mark = node.metadata.get(STAMP)
-    if type(mark) is not _OurStamp:
+    text, mark = included_text(node), stamp_of(node)
+    if not isinstance(mark, _OurStamp):
         return make(text)
     asked, before, after = mark.made
     if before is not text or asked is not make:
@@ -207,7 +197,7 @@ def stamp(scored: NodeWithScore, keys: MetadataKeys, *, run: int, slot: int, ran
     before = stamp_of(scored.node)
     if before:
         return with_stamp(scored, {**before, "run": run, "slot": slot, "rank": rank})
-    mark: Any = _OurStamp(run=run, slot=slot, rank=rank, identity=identity_under(scored.node, keys))
+    mark: Stamp = {"run": run, "slot": slot, "rank": rank, "identity": identity_under(scored.node, keys)}
     if keys is not DEFAULT_KEYS:
         mark["keys"] = keys.model_dump()
     return with_stamp(scored, mark)
@@ -216,10 +206,9 @@ def stamp(scored: NodeWithScore, keys: MetadataKeys, *, run: int, slot: int, ran
 def with_stamp(scored: NodeWithScore, mark: Stamp) -> NodeWithScore:
     """Copy a node with another stamp, the key excluded from LLM and embedding text."""
     node = scored.node
-    own: Any = mark
     llm, embed = node.excluded_llm_metadata_keys, node.excluded_embed_metadata_keys
     update: dict[str, Any] = {
-        "metadata": {**node.metadata, STAMP: own if type(own) is _OurStamp else _OurStamp(own)},
+        "metadata": {**node.metadata, STAMP: _OurStamp(mark)},
         "excluded_llm_metadata_keys": llm if STAMP in llm else [*llm, STAMP],
         "excluded_embed_metadata_keys": embed if STAMP in embed else [*embed, STAMP],
     }

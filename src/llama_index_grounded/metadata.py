@@ -86,28 +86,24 @@ def _as_text(value: object) -> str | None:
 
 
 def described(
-    metadata: Mapping[str, Any], keys: Mapping[str, str], names: Iterable[FieldName], kept: Collection[str] = ()
-) -> dict[FieldName, str]:
+    metadata: Mapping[str, Any], keys: Mapping[str, str], names: Iterable[FieldName], excluded: Collection[str] = ()
+) -> dict[str, str]:
     """Return the descriptive fields that are there, by name, in the order of ``names``.
 
     Args:
         metadata: Of a node.
         keys: Names of the fields, as `MetadataKeys` has them.
-        names: The fields.
-        kept: Metadata keys that are kept away: a field that stands in one of them counts as absent.
+        names: Which fields to look for.
+        excluded: Metadata keys that are kept away: a field that stands in one of them counts as absent.
     """
-    found: dict[FieldName, str] = {}
+    found: dict[str, str] = {}
     for name in names:
         source = keys[name]
-        value = metadata.get(source)
-        text = None if value is None else scalar(value)
-        if text is None:
-            if name not in _FALLBACK:
-                continue
+        text = scalar(metadata.get(source))
+        if text is None and name in _FALLBACK:
             source = _FALLBACK[name]
-            value = metadata.get(source)
-            text = None if value is None else scalar(value)
-        if text is not None and source not in kept and (source != _HEADER_PATH or text.strip("/")):
+            text = scalar(metadata.get(source))
+        if text is not None and source not in excluded and (source != _HEADER_PATH or text.strip("/")):
             found[name] = text
     return found
 

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llama_index_grounded.rendering import clean
-from llama_index_grounded.rendering.renderer import BlockCounter, key_at
+from llama_index_grounded.rendering.renderer import key_at
+from llama_index_grounded.rendering.sizes import BlockCounter
 from llama_index_grounded.testing import make_nodes
 from llama_index_grounded.tokens import TokenCounter
 from tests.rendering.parts import RENDERERS, Ours, documents, expected, hostile, nodes_of, of_text

@@ -12,7 +12,8 @@ from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 
 from llama_index_grounded.evidence import DEFAULT_KEYS, MetadataKeys, stamp
 from llama_index_grounded.rendering import Renderer, XmlRenderer, clean
-from llama_index_grounded.rendering.renderer import BlockCounter, key_at, source_of
+from llama_index_grounded.rendering.renderer import key_at, source_of
+from llama_index_grounded.rendering.sizes import BlockCounter
 from llama_index_grounded.schema import SourceRef
 from llama_index_grounded.testing import make_nodes
 from llama_index_grounded.tokens import TokenCounter

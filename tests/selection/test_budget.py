@@ -179,14 +179,7 @@ def encoded(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         texts[text] += 1
         return encode(encoding, text)
 
-    encode_row: Callable[..., Any] = Encoding.encode_to_numpy
-
-    def counting_row(encoding: Encoding, text: str, **options: Any) -> Any:
-        texts.update(text.split("<|endoftext|>"))
-        return encode_row(encoding, text, **options)
-
     monkeypatch.setattr(Encoding, "encode_ordinary", counting)
-    monkeypatch.setattr(Encoding, "encode_to_numpy", counting_row)
     return texts
 
 

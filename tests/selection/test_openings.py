@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from llama_index.core.schema import NodeWithScore
 
-from llama_index_grounded.evidence import included_text
+from llama_index_grounded.evidence import included_text, with_text
 from llama_index_grounded.selection import ScopedDedup
 from llama_index_grounded.selection.dedup import cut_by
 from llama_index_grounded.selection.openings import Openings, openings
@@ -106,3 +106,16 @@ def test_time_grows_with_length_only_where_two_nodes_repeat_each_other(block: st
     began = time.process_time()
     ScopedDedup().postprocess_nodes(nodes)
     assert time.process_time() - began < 4
+
+
+def test_what_is_left_of_a_node_meets_only_those_of_its_scope() -> None:
+    """A shortened node may repeat one that was alone in its own section, not one of another section."""
+    texts = [LONG[0], LONG[1], LONG[2], LONG[3]]
+    nodes = make_nodes(texts, metadata=[{"section": name} for name in "aabb"])
+    stage = ScopedDedup()
+    stamped = receive(nodes, None, stage.keys, stage).plain()
+    beginnings = Openings(stamped, lambda node: node.metadata["section"])
+    assert beginnings.alike == []
+    for place, text in enumerate(texts):
+        met = [beginnings.met_by([with_text(scored, text)]) for scored in stamped]
+        assert met == [place // 2 == other // 2 for other in range(4)]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ConfigDict, field_validator
 
 from llama_index_grounded.errors import ConfigurationError
-from llama_index_grounded.evidence import FieldName, fields_for_llm, once
+from llama_index_grounded.evidence import fields_for_llm, once
 from llama_index_grounded.metadata import known
 from llama_index_grounded.rendering.escaping import clean
 from llama_index_grounded.rendering.renderer import Removed, Rendered, key_at, removed_characters, source_of
@@ -86,7 +86,7 @@ class BlockRenderer(BaseModel):
         """Count the invisible characters in what the included text is made of."""
         return removed_characters(node)
 
-    def _described(self, node: BaseNode) -> dict[FieldName, str]:
+    def _described(self, node: BaseNode) -> dict[str, str]:
         """Return the descriptive fields that are shown and there."""
         return fields_for_llm(node, self.attributes)
 

@@ -23,13 +23,10 @@ _INVISIBLE = re.compile(
 )
 
 
+# In UTF-8: controls, and the first bytes of C1 controls and of tag characters, which few other characters have.
+_SUSPECTS = bytes([*range(0x09), *range(0x0E, 0x20), 0x7F, 0xC2, 0xF3])
 _BETWEEN = "\u200b\ufeff\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-"""Those that stand in UTF-8 among many characters with the same first byte."""
-_BETWEEN_BYTES = [mark.encode().decode("latin-1") for mark in _BETWEEN]
-_THEIR_BYTES = "".join(_BETWEEN_BYTES)
-# Of the others: the controls, and the first bytes of C1 controls and of tag characters, which few characters have.
-_SUSPECTS = bytes([*range(0x09), *range(0x0E, 0x20), 0x7F, 0xC2, 0xF3]).decode("latin-1")
-_HARMLESS = bytes({*range(0x100)} - {*map(ord, _SUSPECTS + _THEIR_BYTES)})
+"""The other ones."""
 _SHORT = 64
 
 # What most titles are: words with single spaces or hyphens between them.
@@ -54,13 +51,9 @@ def _is_clean(text: str) -> bool:
         raw = text.encode()
     except UnicodeEncodeError:  # half of a surrogate pair
         return False
-    left = raw.translate(None, _HARMLESS)
-    if not left:
-        return True
-    rest = left.decode("latin-1")
-    # Bytes that stood together still do; what stands together only now costs a look at the characters, no more.
-    doubtful = rest.strip(_THEIR_BYTES) or any([mark in rest for mark in _BETWEEN_BYTES])  # noqa: C419 - a list is faster
-    return not doubtful or _INVISIBLE.search(text) is None
+    if len(raw.translate(None, _SUSPECTS)) < len(raw):
+        return _INVISIBLE.search(text) is None
+    return len(raw) == len(text) or not any([mark in text for mark in _BETWEEN])  # noqa: C419 - a list is faster
 
 
 def escape(text: str) -> str:

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
-from llama_index_grounded._copied import made_of
 from llama_index_grounded.errors import ConfigurationError
-from llama_index_grounded.evidence import FieldName, fields, identity, included_text, once, stamp_of
+from llama_index_grounded.evidence import FieldName, copied, fields, identity, included_text, once, stamp_of
 from llama_index_grounded.metadata import known
 from llama_index_grounded.rendering.escaping import clean
-from llama_index_grounded.schema import Citation, SourceRef
+from llama_index_grounded.schema import SourceRef
 
 if TYPE_CHECKING:
     from llama_index.core.schema import BaseNode, NodeWithScore
 
-    from llama_index_grounded.tokens import TokenCounter
 
 __all__ = [
-    "BlockCounter",
     "Removed",
     "Rendered",
     "Renderer",
@@ -32,7 +28,6 @@ __all__ = [
     "source_of",
 ]
 
-_SAME_LENGTH_KEYS = 999
 _METHODS = ("block", "render", "recover", "escape")
 
 
@@ -102,27 +97,30 @@ def source_of(scored: NodeWithScore, key: str) -> SourceRef:
         "chunk_id": who.chunk_id,
         "revision": who.revision,
         "version": who.version,
-        "section": shown("section"),
-        "title": shown("title"),
-        "page": shown("page"),
+        "section": _visible(shown("section")),
+        "title": _visible(shown("title")),
+        "page": _visible(shown("page")),
         "url": shown("url"),
     }
-    # Printable ASCII needs neither a look at its characters nor validation, which would take most of the time.
-    texts = "".join(filter(None, values.values()))
-    values["score"] = known(scored.score)
-    values |= _UNKNOWN
-    if mark and "also_in" in mark:
-        values["also_in"] = mark["also_in"]
-    elif texts.isascii() and texts.isprintable():
-        return made_of(SourceRef, values)
-    for name in ("section", "title", "page"):
-        values[name] = _visible(values[name])
-    return SourceRef(**values)
+    score = known(scored.score)
+    also_in = mark.get("also_in", ()) if mark else ()
+    if also_in or not _is_plain(values.values()):
+        return SourceRef(**values, score=score, also_in=also_in)
+    values["score"] = score
+    return copied(_BLANK, values)
 
 
 _SHOWN: tuple[FieldName, ...] = ("section", "title", "page", "url")
-_UNKNOWN = {name: field.default for name, field in SourceRef.model_fields.items() if name not in Citation.model_fields}
-"""What only a query can tell of a source."""
+_TEXTS = {str, type(None)}
+_BLANK = SourceRef(key="", node_id="", document_id="", chunk_id="")
+
+
+def _is_plain(texts: Collection[str | None]) -> bool:
+    """Tell texts that need no validation, which would take most of the time.
+
+    Halves of surrogate pairs, which a record must replace, are not ASCII.
+    """
+    return {*map(type, texts)} <= _TEXTS and "".join(filter(None, texts)).isascii()
 
 
 def _visible(text: str | None) -> str | None:
@@ -162,84 +160,3 @@ def removed_characters(node: BaseNode) -> int:
     """Count the invisible characters of a node's text."""
     text = included_text(node)
     return len(text) - len(once(node, clean))
-
-
-class BlockCounter:
-    """Counts the plain tokens of rendered blocks, and no text twice in a query.
-
-    Where the tokenizer splits numbers off in threes, every key up to S999 has the same number of tokens; so the count
-    does not depend on the place and holds after a reorder. There too, what stands around a text is counted once for
-    all texts that have the same around them.
-
-    Args:
-        renderer: What makes the blocks.
-        counter: What counts.
-        sizes: Token counts by counter and text, to look in first and to note new ones in.
-    """
-
-    def __init__(self, renderer: Renderer, counter: TokenCounter, sizes: dict[tuple[str, str], int]) -> None:
-        self._renderer = renderer
-        self._block = renderer.block
-        self._frame: Callable[..., tuple[str, str, str]] | None = getattr(renderer, "frame", None)
-        self._counter = counter
-        self._name = counter.name
-        self._same_keys = _SAME_LENGTH_KEYS if counter.counts_in_threes else 0
-        self._sizes = sizes
-        self._blank: dict[int, bool] = {}
-        self._ready: dict[int, int] = {}
-
-    def count(self, nodes: Sequence[NodeWithScore]) -> None:
-        """Count blocks in advance, as far as their size does not depend on their place.
-
-        All are rendered before the first is counted: what makes blocks and what counts them are both slower when they
-        take turns, since each has to fetch into the processor's cache again what the other has pushed out.
-
-        Args:
-            nodes: None of which will stand behind its place in this order.
-        """
-        ahead = nodes[: self._same_keys]
-        self._blank = {id(scored): self.is_blank(scored) for scored in ahead}
-        rows = [[(self._name, part) for part in self._parts(scored, 0)] for scored in ahead]
-        new = [name for name in dict.fromkeys(itertools.chain.from_iterable(rows)) if name not in self._sizes]
-        self._sizes.update(zip(new, self._counter.tokens_of([part for _, part in new]), strict=True))
-        self._ready = {
-            id(scored): sum([self._sizes[name] for name in row]) for scored, row in zip(ahead, rows, strict=True)
-        }
-
-    def is_blank(self, scored: NodeWithScore) -> bool:
-        """Tell whether a node would be shown without any text."""
-        known = self._blank.get(id(scored))
-        return not shown_text(self._renderer, scored.node).strip() if known is None else known
-
-    def tokens(self, scored: NodeWithScore, place: int) -> int:
-        """Count one block at its place in the prompt, from 0."""
-        ready = self._ready.get(id(scored))
-        return sum([self._counted(part) for part in self._parts(scored, place)]) if ready is None else ready
-
-    def _parts(self, scored: NodeWithScore, place: int) -> tuple[str, ...]:
-        """Render what is counted apart."""
-        if place >= self._same_keys:
-            return (self._block(scored.node, key_at(place), scored.score),)
-        if self._frame is None:
-            return (self._block(scored.node, "S1", scored.score),)
-        return _apart(*self._frame(scored.node, "S1", scored.score))
-
-    def _counted(self, text: str) -> int:
-        name = self._name, text
-        size = self._sizes.get(name)
-        if size is None:
-            size = self._sizes[name] = self._counter.tokens(text)
-        return size
-
-
-def _apart(head: str, text: str, tail: str) -> tuple[str, ...]:
-    """Cut a block where the pre-tokenizers of tiktoken split anyway: between a line end and what does not belong to it.
-
-    Line ends, blanks and slashes may belong to what stands before them.
-    """
-    if not head.endswith("\n") or not text or text[0].isspace() or text[0] == "/":
-        return (head + text + tail,)
-    below = tail[1:]
-    if tail[:1] != "\n" or not below or below[0].isspace() or below[0] == "/":
-        return head, text + tail
-    return head, text + "\n", below

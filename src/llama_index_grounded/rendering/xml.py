@@ -54,7 +54,7 @@ class XmlRenderer(BlockRenderer):
         shown = [
             f' {name}="{value}"' for name, text in self._described(node).items() if (value := escape_attribute(text))
         ]
-        if self.show_relevance and (relevance := self._relevance(score)):
+        if relevance := self._relevance(score):
             shown.append(f' relevance="{relevance}"')
         return f'<source id="{key}"{"".join(shown)}>\n', escape(self.included(node)), "\n</source>\n"
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from llama_index.core.instrumentation.span import active_span_id
 from llama_index.core.schema import NodeWithScore
 
-from llama_index_grounded.evidence import DEFAULT_KEYS, STAMP, MetadataKeys, Stamp, mark_of, with_stamp
+from llama_index_grounded.evidence import DEFAULT_KEYS, STAMP, MetadataKeys, mark_of, with_stamp
 from llama_index_grounded.schema import Usage
 from llama_index_grounded.selection.remover import is_remover
 
@@ -120,9 +119,6 @@ class Embedded:
         return next((len(vector) for made in (self.texts, self.questions) for vector in made.values()), 0)
 
 
-_NOTHING: Mapping[Any, Any] = MappingProxyType({})
-
-
 class Place(NamedTuple):
     """One node that a stage handed out."""
 
@@ -138,12 +134,12 @@ def places(nodes: Iterable[NodeWithScore]) -> tuple[Place, ...]:
 
 def place_of(scored: NodeWithScore) -> Place:
     """Note one node that is handed out."""
-    node = scored.node
-    mark: Stamp = node.metadata[STAMP]
-    return Place(mark["slot"], node.node_id, mark["identity"][0])
+    mark = mark_of(scored)
+    return Place(mark["slot"], scored.node.node_id, mark["identity"][0])
 
 
-class Trail(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trail:
     """What has happened to the nodes of one query so far."""
 
     run: int
@@ -155,15 +151,15 @@ class Trail(NamedTuple):
     stages: tuple[Stage, ...] = ()
     decisions: tuple[Decision, ...] = ()
     removals: tuple[Removal, ...] = ()
-    passages: Mapping[int, Passage] = _NOTHING
+    passages: Mapping[int, Passage] = field(default_factory=dict[int, Passage])
     """What was joined, by slot."""
-    seen: Mapping[int, NodeWithScore] = _NOTHING
+    seen: Mapping[int, NodeWithScore] = field(default_factory=dict[int, NodeWithScore])
     """What the removers let stay, by slot: copies of our own, that nobody can change in place."""
-    sizes: Mapping[tuple[str, str], int] = _NOTHING
+    sizes: Mapping[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
     """Token counts of rendered blocks, so that no block is encoded twice in a query."""
     top_score: float | None = None
     """The best signal that a gate has seen."""
-    notes: Notes = Notes()
+    notes: Notes = field(default_factory=Notes)
     renderer: Renderer | None = None
     """How the nodes will be shown, once a stage has counted them so."""
     prompt_limit: int | None = None
@@ -179,7 +175,8 @@ class Trail(NamedTuple):
 
     def sealed(self) -> Trail:
         """Forget whole nodes that a remover dropped or that were joined: somebody has judged the rest without them."""
-        return self._replace(
+        return replace(
+            self,
             removals=tuple(removal for removal in self.removals if removal.text is not None),
             passages={slot: passage.sealed() for slot, passage in self.passages.items()},
         )
@@ -190,7 +187,7 @@ class Trail(NamedTuple):
             return self
         asked = {id(one.model) for one in embedded}
         others = [one for one in self.embedded if id(one.model) not in asked]
-        return self._replace(embedded=(*others, *embedded))
+        return replace(self, embedded=(*others, *embedded))
 
     def after(self, stage: Stage, outcome: Outcome, handed: tuple[Place, ...], decisions: Iterable[Decision]) -> Trail:
         """Go on with what a stage made of the nodes that this trail handed to it, and where each of them stands."""
@@ -198,7 +195,8 @@ class Trail(NamedTuple):
         trail = self if removes or stage.kind == "reorder" else self.sealed()
         removals = (*trail.removals, *outcome.removals)
         guarded, shown, unguarded = self._named_by(stage)
-        return trail.knowing(outcome.embedded)._replace(
+        return replace(
+            trail.knowing(outcome.embedded),
             guarded=guarded,
             shown=shown,
             unguarded=unguarded,

@@ -43,7 +43,7 @@ def judged_text(scored: NodeWithScore, renderer: Renderer | None) -> str:
     return included_text(scored.node) if renderer is None else shown_text(renderer, scored.node)
 
 
-def judge_block(name: str, text: str, fields: Mapping[str, str] | Mapping[FieldName, str]) -> str:
+def judge_block(name: str, text: str, fields: Mapping[str, str]) -> str:
     """Show one source to a judge with what describes it; neither can leave its place."""
     shown = "".join(f' {field}="{escape_attribute(value)}"' for field, value in fields.items())
     return f'<source id="{name}"{shown}>\n{escape(clean(text))}\n</source>\n'

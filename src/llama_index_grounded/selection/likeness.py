@@ -13,7 +13,7 @@ import numpy as np
 from llama_index.core.schema import NodeWithScore
 
 from llama_index_grounded.evidence import included_text, mark_of, with_stamp
-from llama_index_grounded.selection.shingling import ROUNDING, Hashes, hashes
+from llama_index_grounded.selection.shingling import ROUNDING, Hashes, shingle_hashes
 
 __all__ = ["Likeness", "Shingles", "Vectors", "vector_of", "with_vector"]
 
@@ -61,7 +61,7 @@ class Shingles:
         self._sets: list[frozenset[int]] = []
         """Of the first texts, as far as they are in the index."""
         self._holders: dict[int, _Holders] = defaultdict(_Holders)
-        self._last: tuple[str, Hashes] = "", hashes("")
+        self._last: tuple[str, Hashes] = "", shingle_hashes("")
 
     def near(self, scored: NodeWithScore) -> Iterator[tuple[int, float]]:
         """Yield the numbers of texts that share enough shingles."""
@@ -114,7 +114,7 @@ class Shingles:
         """Return the hashes of a text's shingles, of which both `near` and `add` make use."""
         text = included_text(scored.node)
         if self._last[0] is not text:
-            self._last = text, hashes(text)
+            self._last = text, shingle_hashes(text)
         return self._last[1]
 
 

@@ -96,7 +96,7 @@ class NearDuplicateFilter(Stage):
         removals: list[Removal] = []
         gone: set[int] = set()
         twins: dict[int, dict[Slot, str]] = defaultdict(dict)
-        for scored in self._alike(sorted(comparable, key=rank_of)):
+        for scored in self._maybe_near(sorted(comparable, key=rank_of)):
             found = ledger.twin_of(scored)
             if found is None:
                 ledger.hold(scored)
@@ -115,8 +115,8 @@ class NearDuplicateFilter(Stage):
         kept = [with_more_twins(scored, twins.get(slot_of(scored), {})) for scored in stay]
         return Outcome(kept, decisions, removals, embedded=embedded)
 
-    def _alike(self, ranked: list[NodeWithScore]) -> list[NodeWithScore]:
-        """Leave out the nodes that can be near to none: their words are not even compared."""
+    def _maybe_near(self, ranked: list[NodeWithScore]) -> list[NodeWithScore]:
+        """Leave out the nodes that can be near to none: they are compared with no other one."""
         if self.method == "embedding":
             return ranked
         maybe = may_be_near([included_text(scored.node) for scored in ranked], self._bar)

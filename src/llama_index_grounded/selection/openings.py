@@ -2,6 +2,7 @@
 
 Most chunks repeat nothing. What can be removed begins at the start of a line and either has at least eight words or
 goes on to the end of its chunk; so two nodes that repeat each other share the words with which a line begins.
+A node that is the only one of its scope is not looked into at all.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ def _folded(names: Iterable[str]) -> Iterator[str]:
     for name in names:
         composed = unicodedata.normalize("NFC", name)
         yield composed
-        # A paragraph of fewer words than a beginning has stands in it as a whole, and so do its characters.
+        # A paragraph of fewer words than a beginning has stands in it as a whole, and so do its characters; one that is
+        # long enough to be removed has at least as many characters as it needs words.
         if has_unspaced(composed):
             yield "\n" + composed.replace(" ", "")[:MIN_WORDS]
 

@@ -6,12 +6,12 @@ import bisect
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from llama_index.core.schema import NodeWithScore
 
 from llama_index_grounded.rendering import Renderer
-from llama_index_grounded.rendering.renderer import BlockCounter
+from llama_index_grounded.rendering.sizes import BlockCounter
 from llama_index_grounded.selection.allowance import Allowance
 from llama_index_grounded.selection.carrier import rank_of, slot_of
 from llama_index_grounded.selection.remover import Cut, Ledger
@@ -41,7 +41,8 @@ class Rejection:
     """True where no node behind it was admitted either."""
 
 
-class Admission(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admission:
     """A node that was admitted."""
 
     scored: NodeWithScore
@@ -92,8 +93,8 @@ class Packer:
         used, stopped = 0, False
         numbers = itertools.count()
         waiting = sorted([(rank_of(candidate), next(numbers), candidate) for candidate in candidates])
-        if self.rooms and self.top_n is None and self.on_oversize == "skip" and not ledgers:
-            blocks.count([candidate for _, _, candidate in waiting])
+        if self._counts_all and not ledgers:
+            blocks.prepare([candidate for _, _, candidate in waiting])
         # Parts are put in behind the place that this has come to.
         for place, (_, _, candidate) in enumerate(waiting, start=1):
             after, twins = candidate, _NONE
@@ -118,6 +119,11 @@ class Packer:
             for ledger in ledgers:
                 ledger.admit(after, candidate)
         return pack
+
+    @property
+    def _counts_all(self) -> bool:
+        """True where each candidate is counted, whatever becomes of those before it."""
+        return bool(self.rooms) and self.top_n is None and self.on_oversize == "skip"
 
     def _parts(
         self,
@@ -150,10 +156,8 @@ class Packer:
         if not self.rooms:
             return None, 0
         size = blocks.tokens(scored, place)
-        for room in self.rooms:
-            if not room.fits(used + size):
-                return self._over(scored, size, used), size
-        return None, size
+        fits = all(room.fits(used + size) for room in self.rooms)
+        return None if fits else self._over(scored, size, used), size
 
     def _over(self, scored: NodeWithScore, size: int, used: int) -> Rejection:
         """Report a node that does not fit, by the limit that is exceeded most."""

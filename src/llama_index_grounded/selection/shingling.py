@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from llama_index_grounded.selection.paragraphs import may_be_unspaced
 from llama_index_grounded.text.scripts import UNSPACED
 
-__all__ = ["ROUNDING", "Hashes", "hashes", "may_be_near", "shingles"]
+__all__ = ["ROUNDING", "Hashes", "may_be_near", "shingle_hashes", "shingles"]
 
 Hashes: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 _Flags: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
@@ -26,10 +27,11 @@ _ANY_UNSPACED, _SPACED_WORD = re.compile(f"[{UNSPACED}]"), re.compile(r"\w+")
 # In UTF-8: capitals become small letters, and what belongs to no word a blank.
 _PLAIN = re.sub(rb"[^\w\x80-\xff]", b" ", bytes(range(256)).lower())
 _MARKS = "–—’‘“”…•"
-"""The usual ones that are no ASCII: most English texts hold no other letters or marks that are none."""
+"""The usual marks that are no ASCII: without them, most English texts are ASCII."""
 _FEW_MARKS = 16
+"""Kinds of marks that are taken out one after the other; more of them in one look at each character."""
 _MIXERS = np.array([0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB], dtype=np.uint64)
-"""Odd numbers whose bits are in no order."""
+"""The constants of SplitMix64 (Steele, Lea and Flood 2014, "Fast splittable pseudorandom number generators")."""
 _HALF = np.uint64(32)
 
 
@@ -48,7 +50,7 @@ def shingles(text: str) -> frozenset[str]:
     return frozenset(map(" ".join, zip(*(words[start:] for start in range(_WORDS)), strict=False)))
 
 
-def hashes(text: str) -> Hashes:
+def shingle_hashes(text: str) -> Hashes:
     """Return a 64-bit hash of each of a text's shingles, in the order of the text."""
     words = _words(text)
     if len(words) < _WORDS:
@@ -59,53 +61,85 @@ def hashes(text: str) -> Hashes:
 def may_be_near(texts: Sequence[str], threshold: float) -> list[bool]:
     """Tell of each text whether it may be near to another one, with a look at all of them together.
 
-    Most texts are near to none. One that is near to an earlier one has at most ``1 - threshold`` of its shingles first,
-    and the earlier one shares ``threshold`` of its own with such a late one. Shingles are told apart by their places in
-    a table; two that have one place count as the same, so that some texts that are near to none pass, and none is
-    missed.
+    Most texts are near to none. Shingles are told apart by their places in a table; two that have one place count as
+    the same, so that some texts that are near to none pass, and none is missed.
 
     Args:
         texts: In the order in which they are compared.
         threshold: Least Jaccard index of near texts, above 0 to 1.
+
+    Returns:
+        One value for each text.
+
+    Example:
+        >>> may_be_near(["return it within days", "call us any time", "return it within days!"], 0.8)
+        [True, False, True]
     """
-    words = [_hashed(_words(text)) for text in texts]
-    sizes = np.array([each.size for each in words], dtype=np.int64)
-    total = int(sizes.sum())
-    if total < _WORDS:
+    table = _Table.of([_hashed(_words(text)) for text in texts])
+    if table.places.size == 0:
         return [True] * len(texts)
-    # Two to four places for each shingle. The last two runs of a text go on in the next one, and are not looked at.
-    slots = 1 << (2 * total).bit_length()
-    places = _runs(np.concatenate(words)) & (slots - 1)
-    starts = np.minimum(np.cumsum(sizes) - sizes, places.size)
-    stops = np.maximum(np.cumsum(sizes) - _WORDS + 1, starts)
-
-    def count(flags: _Flags) -> Hashes:
-        before = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(flags)])
-        counted: Hashes = before[stops] - before[starts]
-        return counted
-
-    runs = stops - starts
-    late = (runs > 0) & (count(_first(places, slots)) <= runs - threshold * runs + ROUNDING)
-    may_be: _Flags = late | ((sizes > 0) & (sizes < _WORDS))
-    if late.any():
-        of_late = np.zeros(slots, dtype=np.bool_)
-        for number in np.flatnonzero(late):
-            of_late[places[starts[number] : stops[number]]] = True
-        shared = count(of_late[places])
-        for number in np.flatnonzero(shared):
-            different = np.unique(places[starts[number] : stops[number]]).size
-            may_be[number] |= bool(shared[number] >= threshold * different - ROUNDING)
-    found: list[bool] = may_be.tolist()
+    late = _late(table, threshold)
+    found: list[bool] = (late | table.short | _share_with(late, table, threshold)).tolist()
     return found
 
 
-def _first(places: Hashes, slots: int) -> _Flags:
-    """Tell which numbers are the first of their kind: of several values for one place, NumPy keeps the last."""
-    order = np.arange(places.size, dtype=np.int32)
-    first = np.empty(slots, dtype=np.int32)
-    first[places[::-1]] = order[::-1]
-    are_first: _Flags = first[places] == order
-    return are_first
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Table:
+    """The shingles of several texts, each by its place in a table with two to four places for each of them."""
+
+    slots: int
+    places: Hashes
+    """Of all texts in a row. The last two of each text go on in the next one, and are not looked at."""
+    starts: Hashes
+    stops: Hashes
+    """Where the places of each text begin and end."""
+    short: _Flags
+    """Texts that are one shingle, of fewer words."""
+
+    @classmethod
+    def of(cls, texts: Sequence[Hashes]) -> _Table:
+        """Make it of the hashed words of each text; without places if there are hardly any words."""
+        sizes = np.array([words.size for words in texts], dtype=np.int64)
+        total = int(sizes.sum())
+        slots = 1 << (2 * total).bit_length()
+        places = _runs(np.concatenate(texts)) & (slots - 1) if total >= _WORDS else sizes[:0]
+        starts = np.minimum(np.cumsum(sizes) - sizes, places.size)
+        stops = np.maximum(np.cumsum(sizes) - _WORDS + 1, starts)
+        short = (sizes > 0) & (sizes < _WORDS)
+        return cls(slots=slots, places=places, starts=starts, stops=stops, short=short)
+
+    def count(self, flags: _Flags) -> Hashes:
+        """Count the places of each text that are flagged."""
+        before = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(flags)])
+        counted: Hashes = before[self.stops] - before[self.starts]
+        return counted
+
+    def of_text(self, number: int) -> Hashes:
+        """Return the places of one text."""
+        return self.places[self.starts[number] : self.stops[number]]
+
+
+def _late(table: _Table, threshold: float) -> _Flags:
+    """Find the texts that may be near to an earlier one: at most ``1 - threshold`` of their shingles come first."""
+    order = np.arange(table.places.size, dtype=np.int32)
+    first = np.empty(table.slots, dtype=np.int32)
+    # Of several values for one place the last stays (numpy.org, "Assigning values to indexed arrays").
+    first[table.places[::-1]] = order[::-1]
+    runs = table.stops - table.starts
+    late: _Flags = (runs > 0) & (table.count(first[table.places] == order) <= runs - threshold * runs + ROUNDING)
+    return late
+
+
+def _share_with(late: _Flags, table: _Table, threshold: float) -> _Flags:
+    """Find the texts that share ``threshold`` of their shingles, which may repeat in them, with the late ones."""
+    theirs = np.zeros(table.slots, dtype=np.bool_)
+    for number in np.flatnonzero(late).tolist():
+        theirs[table.of_text(number)] = True
+    shared = table.count(theirs[table.places])
+    enough = np.zeros_like(late)
+    for number in np.flatnonzero(shared).tolist():
+        enough[number] = shared[number] >= threshold * np.unique(table.of_text(number)).size - ROUNDING
+    return enough
 
 
 def _hashed(words: list[str]) -> Hashes:

@@ -19,7 +19,6 @@ from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.events import SelectionEvent, emit
 from llama_index_grounded.evidence import DEFAULT_KEYS, MetadataKeys, identity
 from llama_index_grounded.schema import Action, Decision
-from llama_index_grounded.schema.record import decided
 from llama_index_grounded.selection.carrier import Embedded, Evidence, Notes, Passage, Place, Removal
 from llama_index_grounded.selection.mirror import Mirror, carried_origin
 from llama_index_grounded.selection.trail import receive
@@ -132,8 +131,16 @@ class Stage(BaseNodePostprocessor):
     ) -> Decision:
         """Make the record of a decision about one node."""
         node = scored.node
-        who = identity(node).document_id
-        return decided(self.class_name(), action, node.node_id, who, reason, value=value, limit=limit, twin=twin)
+        return Decision(
+            stage=self.class_name(),
+            action=action,
+            node_id=node.node_id,
+            document_id=identity(node).document_id,
+            reason=reason,
+            value=value,
+            limit=limit,
+            twin=twin,
+        )
 
     def _handed(self, evidence: Evidence, outcome: Outcome) -> tuple[Place, ...]:
         try:

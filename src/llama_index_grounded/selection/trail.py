@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from llama_index_grounded.evidence import (
@@ -125,7 +126,7 @@ def _continue(nodes: Sequence[NodeWithScore], trail: Trail, *, ranked: bool) -> 
     slots = _known_slots(nodes, trail.run, order)
     if slots == order:
         return Evidence(nodes, trail)
-    trail = trail._replace(decisions=(*trail.decisions, *_lost(nodes, slots, trail)))
+    trail = replace(trail, decisions=(*trail.decisions, *_lost(nodes, slots, trail)))
     if None in slots or (ranked and not _is_subsequence(slots, order)):
         fresh = itertools.count(trail.slots)
         numbered = [next(fresh) if slot is None else slot for slot in slots]
@@ -134,8 +135,8 @@ def _continue(nodes: Sequence[NodeWithScore], trail: Trail, *, ranked: bool) -> 
             stamp(scored, trail.keys, run=trail.run, slot=slot, rank=rank)
             for scored, slot, rank in zip(nodes, numbered, ranks, strict=True)
         ]
-        trail = trail._replace(slots=next(fresh))
-    return Evidence(nodes, trail._replace(handed=places(nodes)))
+        trail = replace(trail, slots=next(fresh))
+    return Evidence(nodes, replace(trail, handed=places(nodes)))
 
 
 def _ranks(nodes: Sequence[NodeWithScore], slots: Sequence[int], trail: Trail) -> list[int]:
@@ -185,4 +186,4 @@ def _reread(evidence: Evidence, keys: MetadataKeys) -> Evidence:
         with_stamp(scored, {**mark_of(scored), "identity": identity_under(scored.node, keys), "keys": names})
         for scored in evidence.plain()
     ]
-    return Evidence(nodes, evidence.trail._replace(keys=keys, handed=places(nodes)))
+    return Evidence(nodes, replace(evidence.trail, keys=keys, handed=places(nodes)))

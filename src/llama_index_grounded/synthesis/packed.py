@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from llama_index_grounded.evidence import identity
-from llama_index_grounded.rendering.renderer import BlockCounter, key_at
+from llama_index_grounded.rendering.renderer import key_at
+from llama_index_grounded.rendering.sizes import BlockCounter
 from llama_index_grounded.schema import Action, Conflict, Decision
 from llama_index_grounded.selection.budget import TokenBudget
 from llama_index_grounded.selection.carrier import Evidence, slot_of
@@ -114,7 +115,7 @@ def _fit(
     used = sum(blocks.tokens(scored, place) for place, scored in enumerate(nodes))
     if room.counter.estimate(room.frame + used) <= room.allowance:
         return nodes, []
-    evidence = Evidence(nodes, trail._replace(sizes=sizes))
+    evidence = Evidence(nodes, replace(trail, sizes=sizes))
     by_rank, by_size = (TokenBudget.for_synthesizer(room, safety_margin=0, on_oversize=how) for how in ("stop", "skip"))
     outcome = by_rank.choose(evidence, query)
     if not outcome.nodes:
