@@ -53,14 +53,21 @@ def _run(text: str, name: str, names: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_the_readmes_python_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    """The README's code runs as it stands, with an index and an LLM of one's own."""
-    text = "Books can be returned within 21 days."
-    index = VectorStoreIndex([TextNode(id_="n1", text=text)], embed_model=MockEmbedding(embed_dim=8))
-    llm = ScriptedLLM([{"verdict": "answered", "sources": ["S1"], "answer": "21 days [S1]."}])
-    _run(README, "README.md", {"index": index, "llm": llm})
+    """The README's code runs as it stands, one block after the other."""
+    names = _run(README, "README.md", {})
     printed = capsys.readouterr().out
-    assert printed.startswith("21 days [S1].\n")
-    assert "node_id='n1'" in printed
+    assert printed.startswith("Within 21 days [S1].\n")
+    assert f"node_id='{names['nodes'][0].node_id}'" in printed
+    assert "title='Returns', page=None, url='/help/returns'" in printed
+
+
+def test_the_readmes_engine_runs_over_an_index_of_ones_own() -> None:
+    """The second block needs nothing of the first but an index and an LLM."""
+    blocks = re.findall(r"^```python\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+    index = VectorStoreIndex([TextNode(text="Within 21 days.")], embed_model=MockEmbedding(embed_dim=8))
+    llm = ScriptedLLM([{"verdict": "answered", "sources": ["S1"], "answer": "21 days [S1]."}])
+    names = _run(f"```python\n{blocks[1]}```", "README.md", {"index": index, "llm": llm})
+    assert str(names["response"]) == "21 days [S1]."
 
 
 CLAIMED = {
