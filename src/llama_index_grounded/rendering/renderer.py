@@ -60,7 +60,7 @@ class Renderer(Protocol):
     """
 
     def block(self, node: BaseNode, key: str, score: float | None = None) -> str:
-        """Render one source.
+        """Render one source; what is asked for is not always shown, so nothing may be remembered.
 
         The text of a prompt is the row of its blocks, and its size is the sum of theirs. With tiktoken that is exact
         where a block begins with ``<``, ``[`` or ``{``, ends with ``>``, ``]`` or ``}`` and a line end, and holds its
