@@ -119,3 +119,18 @@ def test_what_is_left_of_a_node_meets_only_those_of_its_scope() -> None:
     for place, text in enumerate(texts):
         met = [beginnings.met_by([with_text(scored, text)]) for scored in stamped]
         assert met == [place // 2 == other // 2 for other in range(4)]
+
+
+def test_many_shortened_nodes_meet_many_that_were_alone_at_once() -> None:
+    """What is left of thousands of nodes is looked for among thousands of others in far less than a second."""
+    texts = [
+        "\n".join(f"Line {number} {line} of one of very many texts that share nothing" for line in range(10))
+        for number in range(4000)
+    ]
+    stage = ScopedDedup(scope="global")
+    stamped = receive(make_nodes(texts), None, stage.keys, stage).plain()
+    beginnings = Openings(stamped, lambda _: ())
+    shortened = [with_text(scored, "Nothing of the kind stands in any of the others.") for scored in stamped]
+    start = time.thread_time()
+    assert not beginnings.met_by(shortened)
+    assert time.thread_time() - start < 1

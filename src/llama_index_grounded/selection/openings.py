@@ -63,25 +63,24 @@ class Openings:
         scopes: dict[Hashable, list[int]] = defaultdict(list)
         for place, scored in enumerate(nodes):
             scopes[scope_of(scored.node)].append(place)
-        self._alone: dict[Hashable, list[set[str]]] = {}
+        self._alone: dict[Hashable, set[str]] = {}
         alike: list[int] = []
         # Most nodes are the only ones of their section, and are not even looked into.
         for scope, places in scopes.items():
             if len(places) > 1:
                 found = [openings(included_text(nodes[place].node)) for place in places]
                 shared = _twice(found)
-                self._alone[scope] = [names for names in found if shared.isdisjoint(names)]
+                self._alone[scope] = set[str]().union(*(names for names in found if shared.isdisjoint(names)))
                 alike += [place for place, names in zip(places, found, strict=True) if not shared.isdisjoint(names)]
         self.alike = [nodes[place] for place in sorted(alike)]
         """The nodes that share a beginning with another one, in the order in which they came."""
 
     def met_by(self, shortened: Iterable[NodeWithScore]) -> bool:
         """Tell whether what was left of some nodes may repeat one that was alone: a cut makes new neighbours."""
-        for scored in shortened:
-            new = openings(included_text(scored.node))
-            if any(not new.isdisjoint(names) for names in self._alone[self._scope_of(scored.node)]):
-                return True
-        return False
+        return any(
+            not self._alone[self._scope_of(scored.node)].isdisjoint(openings(included_text(scored.node)))
+            for scored in shortened
+        )
 
 
 def _twice(sets: Iterable[set[str]]) -> set[str]:

@@ -176,7 +176,8 @@ def _words(text: str) -> list[str]:
 def _split(plain: str) -> list[str]:
     """Find the words of a text whose ASCII holds nothing but letters, digits, underscores and blanks."""
     words = plain.split()
-    marks = {ch for word in words if not word.isalnum() for ch in word if not (ch.isalnum() or ch == "_")}
+    odd = set("".join([word for word in words if not word.isalnum()]))
+    marks = [ch for ch in odd if not ch.isalnum() and ch != "_"]
     if len(marks) > _FEW_MARKS:
         return _SPACED_WORD.findall(plain)
     for mark in marks:
