@@ -28,6 +28,7 @@ from llama_index.core.query_engine import CitationQueryEngine, RetrieverQueryEng
 from llama_index.core.response_synthesizers import ResponseMode, get_response_synthesizer
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
+from bench.without_stages import without_stages
 from llama_index_grounded import AttentionReorder, ScopedDedup, ScoreGate, TokenBudget
 from llama_index_grounded.rendering import XmlRenderer
 from llama_index_grounded.selection import NearDuplicateFilter, Stage
@@ -46,10 +47,10 @@ def main() -> None:
     """Measure and print Markdown tables."""
     Settings.llm, Settings.embed_model = MockLLM(), MockEmbedding(embed_dim=4)
     print(
-        "| nodes | tiktoken, ms | by hand | chain | with near-duplicates | per node, µs "
+        "| nodes | tiktoken, ms | by hand | without stages | chain | with near-duplicates | per node, µs "
         "| CitationQueryEngine | compact engine |"
     )
-    print("|---|---|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|---|---|")
     for count in COUNTS:
         print(_row(f"{count:,}", make(count)))
     print(_row("200, Turkish", make(200, "tr")))
@@ -120,9 +121,10 @@ def _row(name: str, nodes: list[NodeWithScore]) -> str:
     count, counter = len(nodes), TokenCounter()
     text = "".join(scored.node.get_content() for scored in nodes)
     plain, near = _stages(near_duplicates=False), _stages(near_duplicates=True)
-    bare, least, ours, ours_near, citation, compact = _best(
+    bare, least, in_a_row, ours, ours_near, citation, compact = _best(
         lambda: counter.tokens(text),
         lambda: by_hand(nodes, counter),
+        lambda: without_stages(nodes, counter, min_score=MIN_SCORE, max_tokens=MOST_TOKENS),
         lambda: chain(plain, nodes),
         lambda: chain(near, nodes),
         lambda: _citation(nodes).query(QUERY),
@@ -132,6 +134,7 @@ def _row(name: str, nodes: list[NodeWithScore]) -> str:
         name,
         f"{bare * 1e3:.2f}",
         f"{least / bare:.2f} × tiktoken",
+        f"{in_a_row / bare:.2f} × tiktoken",
         f"{ours / bare:.2f} × tiktoken",
         f"{ours_near / bare:.2f} × tiktoken",
         f"{ours / count * 1e6:.0f}, {ours_near / count * 1e6:.0f}",
