@@ -135,8 +135,8 @@ def test_allowing_derived_numbers_only_allows_more(texts: list[str], answer: str
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_time_is_bounded(name: str) -> None:
-    """Texts of 30,000 characters that are made to be slow take less than three seconds, as answer and as source."""
+    """Texts of 30,000 characters that are made to be slow take less than three seconds of processor time, anywhere."""
     text = HOSTILE[name]
-    started = time.perf_counter()
+    started = time.thread_time()
     NumberCheck(allow_derived=True).check(context(text[:16_000], [text, "1 2 3"], cited=["S2"]))
-    assert time.perf_counter() - started < 3
+    assert time.thread_time() - started < 3

@@ -119,14 +119,14 @@ def test_meaning_is_not_seen() -> None:
 
 
 def test_a_long_answer_takes_no_long_time() -> None:
-    """Sixteen thousand characters against a source of as many are compared within three seconds."""
+    """Sixteen thousand characters against a source of as many are compared within three seconds of processor time."""
     text = " ".join(f"Member {at} of Ankara returned book {at * 7} within {at % 30} days." for at in range(300))[
         :16_000
     ]
-    begun = time.perf_counter()
+    begun = time.thread_time()
     assert support(text, [text]) > DEFAULT_THRESHOLD
     assert support("a b c " * 2_600, ["a b c. " * 2_300]) >= 0
-    assert time.perf_counter() - begun < 3
+    assert time.thread_time() - begun < 3
 
 
 @pytest.mark.parametrize("name, least", [("faithbench", 0.65), ("halueval_qa", 0.9)])

@@ -169,9 +169,9 @@ def test_a_long_source_takes_milliseconds(text: str) -> None:
 
 
 def _seconds(quote: str, text: str) -> float:
-    started = time.perf_counter()
+    started = time.thread_time()
     find_quote(quote, text)
-    return time.perf_counter() - started
+    return time.thread_time() - started
 
 
 @pytest.mark.parametrize(

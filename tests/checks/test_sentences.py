@@ -172,9 +172,9 @@ def test_wording_leaves_signs_out() -> None:
     "unit", [".", "`", "` ", "[", ". ", "a. [S1] ", "\n", ">", " ", '"', '."', "(1) ", "[S1]", "。"]
 )
 def test_long_runs_take_linear_time(unit: str) -> None:
-    """Sixteen thousand characters of any one sign are split and judged within two seconds."""
+    """Sixteen thousand characters of any one sign are split and judged within two seconds of processor time."""
     text = (unit * 16_000)[:16_000] + "x"
-    begun = time.perf_counter()
+    begun = time.thread_time()
     for part in sentences(text):
         claims_something(part.text)
-    assert time.perf_counter() - begun < 2
+    assert time.thread_time() - begun < 2

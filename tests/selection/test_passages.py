@@ -285,11 +285,11 @@ def test_impossible_gaps_are_refused(gap: Any) -> None:
 def test_long_texts_and_long_lists_take_linear_time() -> None:
     """Ten million characters in one chunk, and two thousand chunks that all lie in it, are joined in seconds."""
     long = "x" * 10_000_000
-    begun = time.perf_counter()
+    begun = time.thread_time()
     inner = [Stretch(start=at_, end=at_ + 1000, text=long[:1000]) for at_ in range(2000)]
     joined = join([Stretch(start=0, end=len(long), text=long), *inner])
     assert joined is not None
     assert joined.text == long
     (scored,) = merged(cut(long[:100_000], [(at_, at_ + 200) for at_ in range(0, 99_801, 100)]))
     assert text_node(scored).text == long[:100_000]
-    assert time.perf_counter() - begun < 5
+    assert time.thread_time() - begun < 5
