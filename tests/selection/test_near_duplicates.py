@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -13,9 +14,9 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from pydantic import Field, ValidationError
 
 from llama_index_grounded.evidence import included_text
-from llama_index_grounded.selection import ScopedDedup, TokenBudget
+from llama_index_grounded.selection import ScopedDedup, TokenBudget, near_duplicates
 from llama_index_grounded.selection.near_duplicates import NearDuplicateFilter
-from llama_index_grounded.selection.shingling import shingles
+from llama_index_grounded.selection.shingling import may_be_near, shingles
 from llama_index_grounded.testing import check_postprocessor, make_nodes
 from llama_index_grounded.text.statement import apart, statement
 from tests.selection.parts import WordEmbedding, also_in, bodies, ids, in_documents, room_for, run
@@ -243,3 +244,17 @@ def test_a_thousand_nodes_that_share_half_their_text() -> None:
     texts = [f"{same} " + " ".join(f"word{drawn.randrange(5000)}" for _ in range(90)) for _ in range(1000)]
     kept = NearDuplicateFilter().postprocess_nodes(make_nodes([*texts, texts[500].upper()]))
     assert [included_text(scored.node) for scored in kept] == texts
+
+
+def test_equal_texts_of_other_scopes_are_not_even_split(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A node that is the only one of its document is compared with none, so its words do not matter."""
+    looked: list[int] = []
+
+    def counting(texts: Sequence[str], threshold: float) -> list[bool]:
+        looked.append(len(texts))
+        return may_be_near(texts, threshold)
+
+    monkeypatch.setattr(near_duplicates, "may_be_near", counting)
+    nodes = make_nodes([BASE] * 5, metadata=[{"document_id": name} for name in "abcdd"])
+    assert ids(NearDuplicateFilter(scope="document").postprocess_nodes(nodes)) == ["n0", "n1", "n2", "n3"]
+    assert looked == [2]

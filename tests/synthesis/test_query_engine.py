@@ -9,6 +9,7 @@ import pytest
 from llama_index.core import MockEmbedding, PromptTemplate, Settings, SummaryIndex, VectorStoreIndex
 from llama_index.core.base.response.schema import RESPONSE_TYPE
 from llama_index.core.indices.query.query_transform import HyDEQueryTransform
+from llama_index.core.indices.vector_store import VectorIndexRetriever
 from llama_index.core.query_engine import (
     CitationQueryEngine,
     RetrieverQueryEngine,
@@ -151,11 +152,26 @@ def test_a_misspelt_option_is_refused(misspelt: str, meant: str) -> None:
         GroundedQueryEngine.from_args(make_index(), ScriptedLLM([OK]), **options)
 
 
-def test_an_option_like_no_other_is_refused() -> None:
+@pytest.mark.parametrize("name", ["xyzzy", "option", "options", "retriever_mode"])
+def test_an_option_like_no_other_is_refused(name: str) -> None:
     """Without a neighbour it is named alone, and nothing is offered that the index sets itself."""
-    with pytest.raises(TypeError, match="unknown options: xyzzy; VectorIndexRetriever takes ") as caught:
-        GroundedQueryEngine.from_args(make_index(), ScriptedLLM([OK]), xyzzy=1)
+    options: dict[str, Any] = {name: 1}
+    with pytest.raises(TypeError, match=f"unknown options: {name}; VectorIndexRetriever takes ") as caught:
+        GroundedQueryEngine.from_args(make_index(), ScriptedLLM([OK]), **options)
     assert "node_ids" not in str(caught.value)
+
+
+def test_an_index_may_take_what_others_set_themselves() -> None:
+    """An index that declares ``node_ids`` gets them."""
+
+    class Mine(VectorStoreIndex):
+        def as_retriever(self, node_ids: list[str] | None = None, **options: Any) -> VectorIndexRetriever:
+            return VectorIndexRetriever(self, node_ids=node_ids, **options)
+
+    nodes = [TextNode(id_=name, text=f"Text of {name}.") for name in "ab"]
+    index = Mine(nodes, embed_model=MockEmbedding(embed_dim=4))
+    response = GroundedQueryEngine.from_args(index, ScriptedLLM([OK]), node_ids=["b"]).query("Which?")
+    assert [source.node_id for source in response.grounded.sources] == ["b"]
 
 
 def test_options_reach_their_parts() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -35,11 +36,14 @@ class BlockCounter:
         self._renderer = renderer
         self._frame: Callable[..., tuple[str, str, str]] | None = getattr(renderer, "frame", None)
         self._counter = counter
-        self._name = counter.name
         self._same_keys = _SAME_LENGTH_KEYS if counter.counts_in_threes else 0
         self._sizes = sizes
         self._ready: dict[int, int] = {}
         """Tokens of the nodes that were counted in advance, by object."""
+
+    @functools.cached_property
+    def _name(self) -> str:
+        return self._counter.name
 
     def prepare(self, nodes: Sequence[NodeWithScore]) -> None:
         """Count the blocks of nodes that will all be asked for, as far as their size does not depend on their place.
@@ -73,9 +77,9 @@ class BlockCounter:
         return _apart(*self._frame(scored.node, "S1", scored.score))
 
     def _sum(self, parts: tuple[str, ...]) -> int:
-        total = 0
+        total, counted_by = 0, self._name
         for part in parts:
-            name = self._name, part
+            name = counted_by, part
             size = self._sizes.get(name)
             if size is None:
                 size = self._sizes[name] = self._counter.tokens(part)

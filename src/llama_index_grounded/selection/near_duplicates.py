@@ -6,7 +6,7 @@ favour it went. Each text is compared with the better-ranked ones that stay: of 
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Sequence
 from typing import Annotated, ClassVar, Literal
 
@@ -119,8 +119,11 @@ class NearDuplicateFilter(Stage):
         """Leave out the nodes that can be near to none: they are compared with no other one."""
         if self.method == "embedding":
             return ranked
-        maybe = may_be_near([included_text(scored.node) for scored in ranked], self._bar)
-        return [scored for scored, may_be in zip(ranked, maybe, strict=True) if may_be]
+        scopes = [scope_of(scored.node, self.scope) for scored in ranked]
+        members = Counter(scopes)
+        together = [scored for scored, scope in zip(ranked, scopes, strict=True) if members[scope] > 1]
+        maybe = may_be_near([included_text(scored.node) for scored in together], self._bar)
+        return [scored for scored, may_be in zip(together, maybe, strict=True) if may_be]
 
     def _embedded(self, nodes: Evidence) -> tuple[list[NodeWithScore], Sequence[Embedded]]:
         """Note the embedding of each node that has none in a copy, for the budget to compare by."""

@@ -48,7 +48,9 @@ _WITHOUT_EFFECT = {
     "metadata_mode": "the renderer chooses what the model sees; pass renderer",
 }
 _SET_BY_THE_INDEX = {"index", "node_ids", "object_map"}
-"""Parameters of LlamaIndex's retrievers that an index gives them itself: given once more, they fail."""
+"""Parameters of LlamaIndex's retrievers that most indexes give them themselves: given once more, they fail."""
+_CHAIN_OPTIONS = frozenset({"node_postprocessors", "min_score", "gate", "max_tokens", "top_n"})
+_ALIKE = 0.8
 _SYNTHESIZER_OPTIONS = frozenset(inspect.signature(CitingSynthesizer).parameters) - {"llm"}
 
 
@@ -254,18 +256,17 @@ def _retriever(index: BaseIndex[Any] | None, options: dict[str, Any]) -> BaseRet
         for name, parameter in inspect.signature(maker).parameters.items()
         if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
     }
-    known -= _SET_BY_THE_INDEX
     unknown = set(options) - known
     if unknown:
-        takes = ", ".join(sorted(known))
-        msg = f"unknown options: {_named(unknown, known)}; {type(retriever).__name__} takes {takes}"
+        offered = known - _SET_BY_THE_INDEX
+        takes = ", ".join(sorted(offered))
+        msg = f"unknown options: {_named(unknown, offered)}; {type(retriever).__name__} takes {takes}"
         raise TypeError(msg)
     return retriever
 
 
 def _named(unknown: Iterable[str], known: set[str]) -> str:
     """List unknown options, each with the known one that it is most like."""
-    ours = inspect.signature(GroundedQueryEngine.from_args).parameters
-    names = [*known, *_SYNTHESIZER_OPTIONS, *ours]
-    close = {name: difflib.get_close_matches(name, names, n=1) for name in sorted(unknown)}
+    names = known | _SYNTHESIZER_OPTIONS | _CHAIN_OPTIONS
+    close = {name: difflib.get_close_matches(name, names, n=1, cutoff=_ALIKE) for name in sorted(unknown)}
     return ", ".join(f"{name} (did you mean {like[0]}?)" if like else name for name, like in close.items())
