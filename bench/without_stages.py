@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import itertools
-from collections import defaultdict
 from collections.abc import Sequence
 
 from llama_index.core.schema import NodeWithScore
 
-from llama_index_grounded.evidence import DEFAULT_KEYS, field, identity, identity_under, included_text, with_stamp
+from llama_index_grounded.evidence import DEFAULT_KEYS, identity, identity_under, with_stamp
 from llama_index_grounded.rendering import XmlRenderer
-from llama_index_grounded.rendering.renderer import source_of
-from llama_index_grounded.schema import Decision
-from llama_index_grounded.selection.openings import openings
+from llama_index_grounded.rendering.renderer import key_at, source_of
+from llama_index_grounded.schema import Decision, SourceRef
+from llama_index_grounded.selection.openings import Openings
+from llama_index_grounded.selection.order import place
+from llama_index_grounded.selection.repetition import scope_of
 from llama_index_grounded.tokens import TokenCounter
 
 __all__ = ["without_stages"]
 
 
-def without_stages(nodes: Sequence[NodeWithScore], counter: TokenCounter, *, min_score: float, max_tokens: int) -> str:
+def without_stages(
+    nodes: Sequence[NodeWithScore], counter: TokenCounter, *, min_score: float, max_tokens: int
+) -> tuple[str, list[SourceRef], list[Decision]]:
     """Select and render as the chain does where nothing repeats and everything fits; raise where it does not.
 
     A copy that carries the identity, the search for repetitions, escapes, token counts, a decision for each node that
@@ -33,37 +35,22 @@ def without_stages(nodes: Sequence[NodeWithScore], counter: TokenCounter, *, min
     frame = XmlRenderer().frame
     frames = [frame(scored.node, "S0", scored.score) for scored in copies]
     used = sum([counter.tokens(text + "\n") for _, text, _ in frames])
-    if used > max_tokens or _repeats(copies):
+    if used > max_tokens or Openings(copies, lambda node: scope_of(node, "section")).alike:
         raise NotImplementedError
-    order = [*range(0, len(copies), 2), *reversed(range(1, len(copies), 2))]
-    decisions = [_moved(copies[at], place) for place, at in enumerate(order) if place != at]
-    sources = [source_of(copies[at], f"S{place}") for place, at in enumerate(order, start=1)]
-    if len(decisions) > len(sources):
-        raise NotImplementedError
-    return "".join(
-        head.replace("S0", f"S{place}", 1) + text + tail
-        for place, (head, text, tail) in enumerate([frames[at] for at in order], start=1)
-    )
+    order = place([[at] for at in range(len(copies))], "edges")
+    decisions = [_moved(copies[at], now) for now, at in enumerate(order) if now != at]
+    sources = [source_of(copies[at], key_at(now)) for now, at in enumerate(order)]
+    shown = zip(sources, [frames[at] for at in order], strict=True)
+    text = "".join([head.replace("S0", source.key, 1) + text + tail for source, (head, text, tail) in shown])
+    return text, sources, decisions
 
 
-def _repeats(copies: Sequence[NodeWithScore]) -> bool:
-    sections: dict[object, list[NodeWithScore]] = defaultdict(list)
-    for scored in copies:
-        sections[identity(scored.node)[:3], field(scored.node, "section")].append(scored)
-    begun = [
-        [openings(included_text(scored.node)) for scored in together]
-        for together in sections.values()
-        if len(together) > 1
-    ]
-    return any(not one.isdisjoint(other) for names in begun for one, other in itertools.combinations(names, 2))
-
-
-def _moved(scored: NodeWithScore, place: int) -> Decision:
+def _moved(scored: NodeWithScore, now: int) -> Decision:
     return Decision(
         stage="AttentionReorder",
         action="moved",
         node_id=scored.node.node_id,
         document_id=identity(scored.node).document_id,
         reason="edges",
-        value=place,
+        value=now,
     )

@@ -7,23 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core.schema import BaseNode
 
-from llama_index_grounded.rendering import (
-    JsonRenderer,
-    KeyValueRenderer,
-    MarkdownRenderer,
-    Renderer,
-    TableRenderer,
-    XmlRenderer,
-)
+from llama_index_grounded.rendering import Renderer, XmlRenderer
 from llama_index_grounded.rendering.renderer import key_at
 from llama_index_grounded.rendering.sizes import BlockCounter
 from llama_index_grounded.selection import PassageMerger, TokenBudget
 from llama_index_grounded.testing import make_nodes
 from llama_index_grounded.tokens import TokenCounter
 from tests.hostile import texts
+from tests.rendering.parts import RENDERERS
 from tests.selection.cuts import cut
 
-RENDERERS: list[Renderer] = [XmlRenderer(), MarkdownRenderer(), JsonRenderer(), TableRenderer(), KeyValueRenderer()]
 COUNTERS = [TokenCounter(), TokenCounter(encoding="cl100k_base"), TokenCounter(tokenizer=list)]
 
 
@@ -41,7 +34,7 @@ class Strict(XmlRenderer):
         return super().frame(node, key, score)
 
 
-@pytest.mark.parametrize("renderer", RENDERERS, ids=lambda renderer: type(renderer).__name__)
+@pytest.mark.parametrize("renderer", RENDERERS, ids=repr)
 @pytest.mark.parametrize("counter", COUNTERS, ids=["o200k", "cl100k", "own"])
 @given(drawn=st.lists(texts(max_pieces=4) | st.just(" \n"), min_size=1, max_size=5), places=st.data())
 def test_what_was_prepared_is_what_would_be_counted(

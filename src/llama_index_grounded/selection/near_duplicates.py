@@ -94,7 +94,6 @@ class NearDuplicateFilter(Stage):
         ledger = self._ledger()
         decisions: list[Decision] = []
         removals: list[Removal] = []
-        gone: set[int] = set()
         twins: dict[int, dict[Slot, str]] = defaultdict(dict)
         for scored in self._maybe_near(sorted(comparable, key=rank_of)):
             found = ledger.twin_of(scored)
@@ -102,15 +101,15 @@ class NearDuplicateFilter(Stage):
                 ledger.hold(scored)
                 continue
             held, value = found
-            gone.add(slot_of(scored))
             twins[slot_of(held)].update(left_out_with(scored))
             twin, bar = held.node.node_id, self._bar
             decisions.append(
                 self.decision(scored, "dropped", "near_duplicate", value=round(value, 4), limit=bar, twin=twin)
             )
             removals.append(Removal(scored, None, (twin,)))
-        if not gone:
+        if not removals:
             return Outcome(comparable, embedded=embedded)
+        gone = {slot_of(removal.before) for removal in removals}
         stay = [scored for scored in comparable if slot_of(scored) not in gone]
         kept = [with_more_twins(scored, twins.get(slot_of(scored), {})) for scored in stay]
         return Outcome(kept, decisions, removals, embedded=embedded)
