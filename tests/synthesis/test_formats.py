@@ -147,10 +147,10 @@ COUNTED: list[str] = []
 
 
 def test_no_further_rendering() -> None:
-    """A plan writes each block as often as before: to measure it, to send it, and to note its size."""
+    """A plan writes each block twice: to measure it, and to send it."""
     COUNTED.clear()
     CitingSynthesizer(ScriptedLLM([""]), renderer=Counting()).preview(QUESTION, make_nodes(["One."], ids=["a"]))
-    assert COUNTED == ["a"] * 3
+    assert COUNTED == ["a"] * 2
 
 
 # What is quoted.

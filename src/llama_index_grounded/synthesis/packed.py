@@ -61,12 +61,19 @@ def pack(query: QueryBundle, nodes: list[NodeWithScore], trail: Trail, parts: Pr
     framing = parts.frame(query, sizes)
     told = _tell(nodes, trail, parts, sizes)
     room = _Room(parts.renderer, parts.counter, sum(framing.values()) + told.tokens, allowance)
+    counts = _counts(nodes, parts, sizes)
+    if parts.counter.estimate(room.frame + sum(counts)) <= allowance:
+        return Packed(nodes=nodes, unfit=[], told=told, sizes=counts, framing=framing)
     kept, unfit = _fit(query, nodes, trail, room, sizes)
-    if unfit:  # those that stay have other keys now, and may have nobody left to disagree with
-        told = _tell(kept, trail, parts, sizes)
-    blocks = BlockCounter(parts.renderer, parts.counter, sizes)
-    counts = [blocks.tokens(scored, place) for place, scored in enumerate(kept)]
+    # Those that stay have other keys now, and may have nobody left to disagree with.
+    told, counts = _tell(kept, trail, parts, sizes), _counts(kept, parts, sizes)
     return Packed(nodes=kept, unfit=unfit, told=told, sizes=counts, framing=framing)
+
+
+def _counts(nodes: Sequence[NodeWithScore], parts: PromptParts, sizes: dict[tuple[str, str], int]) -> list[int]:
+    """Count the rendered nodes, in plain tokens."""
+    blocks = BlockCounter(parts.renderer, parts.counter, sizes)
+    return [blocks.tokens(scored, place) for place, scored in enumerate(nodes)]
 
 
 def _tell(nodes: Sequence[NodeWithScore], trail: Trail, parts: PromptParts, sizes: dict[tuple[str, str], int]) -> Told:
@@ -111,10 +118,6 @@ def _fit(
     Where that leaves nothing, because the best node alone is too large, large nodes are skipped for smaller ones. The
     question and the rules always stay.
     """
-    blocks = BlockCounter(room.renderer, room.counter, sizes)
-    used = sum(blocks.tokens(scored, place) for place, scored in enumerate(nodes))
-    if room.counter.estimate(room.frame + used) <= room.allowance:
-        return nodes, []
     evidence = Evidence(nodes, replace(trail, sizes=sizes))
     by_rank, by_size = (TokenBudget.for_synthesizer(room, safety_margin=0, on_oversize=how) for how in ("stop", "skip"))
     outcome = by_rank.choose(evidence, query)
