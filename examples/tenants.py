@@ -15,7 +15,7 @@ from llama_index.core import VectorStoreIndex
 from llama_index.core.schema import TextNode
 from llama_index.core.vector_stores import FilterOperator, MetadataFilter, MetadataFilters
 
-from llama_index_grounded import AccessGuard, GroundedQueryEngine, default_postprocessors
+from llama_index_grounded import AccessGuard, GroundedQueryEngine
 from support.command import run
 from support.database import data_folder, open_database
 from support.models import Models, choose_models
@@ -69,9 +69,8 @@ def engine_for(tenant: str, index: VectorStoreIndex, models: Models, operator: F
     """Build the engine of one tenant: one rule in the retriever, and once more in the guard, which compares exactly."""
     rule = readable_by(tenant, operator)
     guard = AccessGuard(filters=rule, require=["tenant", "audience"], on_violation="drop")
-    stages = [guard, *default_postprocessors(min_score=models.min_score, top_n=3)]
     return GroundedQueryEngine.from_args(
-        index, models.llm, similarity_top_k=10, filters=rule, node_postprocessors=stages
+        index, models.llm, similarity_top_k=10, filters=rule, guard=guard, min_score=models.min_score, top_n=3
     )
 
 

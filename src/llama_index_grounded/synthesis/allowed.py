@@ -9,7 +9,7 @@ from llama_index.core.llms import LLM
 
 from llama_index_grounded.errors import ConfigurationError
 
-__all__ = ["need_flag", "need_llm", "need_one_of", "need_seconds", "need_share", "need_whole"]
+__all__ = ["need_flag", "need_llm", "need_one_of", "need_seconds", "need_share", "need_whole", "what_came"]
 
 
 def need_one_of(name: str, value: object, literal: Any) -> None:
@@ -60,6 +60,11 @@ def need_llm(value: object) -> None:
     if not isinstance(value, (LLM, type(None))):
         msg = f"llm must be an LLM of LlamaIndex, not {type(value).__name__}"
         raise ConfigurationError(msg)
+
+
+def what_came(value: object) -> str:
+    """Name what came in place of a part: its kind, since its own words may be those of documents or tenants."""
+    return f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
 
 
 def _is_number(value: object) -> bool:

@@ -12,8 +12,10 @@ from llama_index.core.instrumentation import get_dispatcher  # pyright: ignore[r
 from llama_index.core.query_engine import RetrieverQueryEngine
 
 from llama_index_grounded.errors import ConfigurationError
+from llama_index_grounded.selection.access import AccessGuard
 from llama_index_grounded.selection.chain import default_postprocessors
 from llama_index_grounded.selection.mirror import carried_origin
+from llama_index_grounded.synthesis.allowed import what_came
 from llama_index_grounded.synthesis.planner import as_bundle
 from llama_index_grounded.synthesis.synthesizer import CitingSynthesizer
 
@@ -49,7 +51,7 @@ _WITHOUT_EFFECT = {
 }
 _SET_BY_THE_INDEX = {"index", "node_ids", "object_map"}
 """Parameters of LlamaIndex's retrievers that most indexes give them themselves: given once more, they fail."""
-_CHAIN_OPTIONS = frozenset({"node_postprocessors", "min_score", "gate", "max_tokens", "top_n"})
+_CHAIN_OPTIONS = frozenset({"node_postprocessors", "guard", "min_score", "gate", "max_tokens", "top_n"})
 _ALIKE = 0.8
 _SYNTHESIZER_OPTIONS = frozenset(inspect.signature(CitingSynthesizer).parameters) - {"llm"}
 
@@ -110,6 +112,7 @@ class GroundedQueryEngine(RetrieverQueryEngine):
         retriever: BaseRetriever | None = None,
         response_synthesizer: CitingSynthesizer | None = None,
         node_postprocessors: Sequence[BaseNodePostprocessor] | None = None,
+        guard: AccessGuard | None = None,
         min_score: float | None = None,
         gate: Stage | None = None,
         max_tokens: int | None = None,
@@ -124,6 +127,7 @@ class GroundedQueryEngine(RetrieverQueryEngine):
             retriever: In place of ``index.as_retriever(...)``.
             response_synthesizer: In place of a new `CitingSynthesizer`.
             node_postprocessors: In place of the usual chain.
+            guard: Who may see what, once more; it comes first.
             min_score: What the best score must reach; without it or ``gate`` there is no gate.
             gate: In place of the `ScoreGate` that ``min_score`` makes, such as one over `VectorSimilarity`.
             max_tokens: Most tokens of rendered sources; by default what fits into the model's window.
@@ -150,7 +154,9 @@ class GroundedQueryEngine(RetrieverQueryEngine):
             raise ConfigurationError("options of the synthesizer and a response_synthesizer were both given")
         _refuse_other(response_synthesizer)
         if node_postprocessors is None:
+            _refuse_no_guard(guard)
             node_postprocessors = default_postprocessors(
+                guard=guard,
                 min_score=min_score,
                 gate=gate,
                 max_tokens=max_tokens,
@@ -158,9 +164,9 @@ class GroundedQueryEngine(RetrieverQueryEngine):
                 synthesizer=response_synthesizer,
                 keys=response_synthesizer.keys,
             )
-        elif any(each is not None for each in (min_score, gate, max_tokens, top_n)):
+        elif any(each is not None for each in (guard, min_score, gate, max_tokens, top_n)):
             raise ConfigurationError(
-                "gate, min_score, max_tokens and top_n belong to the usual chain of node_postprocessors"
+                "guard, gate, min_score, max_tokens and top_n belong to the usual chain of node_postprocessors"
             )
         return cls(
             retriever=retriever,
@@ -229,6 +235,13 @@ class GroundedQueryEngine(RetrieverQueryEngine):
 def _refuse_other(synthesizer: object) -> None:
     if not isinstance(synthesizer, CitingSynthesizer):
         raise ConfigurationError("response_synthesizer must be a CitingSynthesizer")
+
+
+def _refuse_no_guard(guard: object) -> None:
+    """Refuse what would stand in the place of a guard and guard nothing."""
+    if guard is not None and not isinstance(guard, AccessGuard):
+        msg = f"guard must be an AccessGuard, not {what_came(guard)}"
+        raise ConfigurationError(msg)
 
 
 def _warn_without_effect(options: dict[str, Any]) -> None:
