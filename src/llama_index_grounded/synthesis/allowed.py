@@ -9,7 +9,7 @@ from llama_index.core.llms import LLM
 
 from llama_index_grounded.errors import ConfigurationError
 
-__all__ = ["need_flag", "need_llm", "need_one_of", "need_seconds", "need_share", "need_whole", "what_came"]
+__all__ = ["need_flag", "need_llm", "need_one_of", "need_part", "need_seconds", "need_share", "need_whole", "what_came"]
 
 
 def need_one_of(name: str, value: object, literal: Any) -> None:
@@ -57,8 +57,20 @@ def need_whole(name: str, value: object, *, least: int) -> None:
 
 def need_llm(value: object) -> None:
     """Refuse what is no model; None stands for that of ``Settings``."""
-    if not isinstance(value, (LLM, type(None))):
-        msg = f"llm must be an LLM of LlamaIndex, not {type(value).__name__}"
+    need_part("llm", value, (LLM, type(None)), "an LLM")
+
+
+def need_part(name: str, value: object, kind: type | tuple[type, ...], what: str) -> None:
+    """Refuse what is none of LlamaIndex's parts of a kind.
+
+    Example:
+        >>> need_part("llm", "gpt-4", LLM, "an LLM")
+        Traceback (most recent call last):
+        ...
+        llama_index_grounded.errors.ConfigurationError: llm must be an LLM of LlamaIndex, not str
+    """
+    if not isinstance(value, kind):
+        msg = f"{name} must be {what} of LlamaIndex, not {what_came(value)}"
         raise ConfigurationError(msg)
 
 

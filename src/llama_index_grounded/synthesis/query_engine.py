@@ -6,27 +6,28 @@ import asyncio
 import difflib
 import inspect
 import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.callbacks import CallbackManager
+from llama_index.core.indices.base import BaseIndex
 from llama_index.core.instrumentation import get_dispatcher  # pyright: ignore[reportPrivateImportUsage] - its own name
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.query_engine import RetrieverQueryEngine
 
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.selection.access import AccessGuard
 from llama_index_grounded.selection.chain import default_postprocessors
 from llama_index_grounded.selection.mirror import carried_origin
-from llama_index_grounded.synthesis.allowed import what_came
+from llama_index_grounded.synthesis.allowed import need_part, what_came
 from llama_index_grounded.synthesis.planner import as_bundle
 from llama_index_grounded.synthesis.synthesizer import CitingSynthesizer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
-    from llama_index.core.base.base_retriever import BaseRetriever
-    from llama_index.core.callbacks import CallbackManager
-    from llama_index.core.indices.base import BaseIndex
     from llama_index.core.llms import LLM
-    from llama_index.core.postprocessor.types import BaseNodePostprocessor
     from llama_index.core.schema import NodeWithScore, QueryBundle, QueryType
 
     from llama_index_grounded.selection.stage import Stage
@@ -68,7 +69,8 @@ class GroundedQueryEngine(RetrieverQueryEngine):
         callback_manager: LlamaIndex's; by default that of the synthesizer.
 
     Raises:
-        ConfigurationError: With a synthesizer that is no `CitingSynthesizer` (a ValueError).
+        ConfigurationError: With a synthesizer that is no `CitingSynthesizer`, or another part that is of no use (a
+            ValueError).
 
     Example:
         >>> from llama_index.core import MockEmbedding, VectorStoreIndex
@@ -89,8 +91,10 @@ class GroundedQueryEngine(RetrieverQueryEngine):
         node_postprocessors: Sequence[BaseNodePostprocessor] | None = None,
         callback_manager: CallbackManager | None = None,
     ) -> None:
+        need_part("retriever", retriever, BaseRetriever, "a retriever")
         _refuse_other(response_synthesizer)
-        super().__init__(retriever, response_synthesizer, list(node_postprocessors or ()), callback_manager)
+        need_part("callback_manager", callback_manager, (CallbackManager, type(None)), "a callback manager")
+        super().__init__(retriever, response_synthesizer, _stages(node_postprocessors), callback_manager)
         self._synthesizer = response_synthesizer
 
     if TYPE_CHECKING:  # LlamaIndex's methods, which return what the synthesizer does: overriding them adds a span
@@ -138,7 +142,8 @@ class GroundedQueryEngine(RetrieverQueryEngine):
 
         Raises:
             TypeError: For an option that nothing knows.
-            ConfigurationError: For a combination that can not work, such as ``min_score`` and ``gate`` (a ValueError).
+            ConfigurationError: For a part or a combination that can not work, such as ``min_score`` and ``gate`` (a
+                ValueError).
         """
         _warn_without_effect(options)
         chosen = {name: options.pop(name) for name in list(options) if name in _SYNTHESIZER_OPTIONS}
@@ -237,6 +242,15 @@ def _refuse_other(synthesizer: object) -> None:
         raise ConfigurationError("response_synthesizer must be a CitingSynthesizer")
 
 
+def _stages(given: Sequence[BaseNodePostprocessor] | None) -> list[BaseNodePostprocessor]:
+    """Refuse what is no list of stages, and return a list of the engine's own."""
+    need_part("node_postprocessors", given, (Sequence, type(None)), "a list of node postprocessors")
+    stages = list(given or ())
+    for place, stage in enumerate(stages):
+        need_part(f"node_postprocessors[{place}]", stage, BaseNodePostprocessor, "a node postprocessor")
+    return stages
+
+
 def _refuse_no_guard(guard: object) -> None:
     """Refuse what would stand in the place of a guard and guard nothing."""
     if guard is not None and not isinstance(guard, AccessGuard):
@@ -258,6 +272,7 @@ def _retriever(index: BaseIndex[Any] | None, options: dict[str, Any]) -> BaseRet
     """Make the index's retriever, and see that it knows every option: LlamaIndex ignores a misspelt ``filters``."""
     if index is None:
         raise ConfigurationError("an index or a retriever is needed")
+    need_part("index", index, BaseIndex, "an index")
     retriever = index.as_retriever(**options)
     makers: list[Callable[..., object]] = [
         index.as_retriever,
