@@ -8,6 +8,7 @@ wrote, and with a number that no source has. See what the checks report, and wha
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from llama_index_grounded import CitingSynthesizer
@@ -15,6 +16,7 @@ from llama_index_grounded.checks import AnswerCheck, NumberCheck, QuoteCheck
 from llama_index_grounded.schema import GroundedResult
 from llama_index_grounded.synthesis import ClaimedAnswer
 from llama_index_grounded.testing import ScriptedLLM, make_nodes
+from support.command import run
 
 QUESTION = "How long can I return a book, and when do I get my money?"
 NODES = make_nodes(
@@ -73,4 +75,4 @@ def show(title: str, result: GroundedResult) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(run("claims", main))

@@ -8,9 +8,12 @@ is validated in code under any of them.
 
 from __future__ import annotations
 
+import sys
+
 from llama_index_grounded import CitingSynthesizer
 from llama_index_grounded.synthesis import system_prompt
 from llama_index_grounded.testing import ScriptedLLM, make_nodes
+from support.command import run
 
 LEGAL = system_prompt("legal")
 OURS = f"{LEGAL}\n- Call the customer the Buyer and the bookstore the Seller."
@@ -53,4 +56,4 @@ def show_added(name: str, before: CitingSynthesizer, after: CitingSynthesizer) -
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(run("domain", main))

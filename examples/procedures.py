@@ -9,6 +9,7 @@ In the usual chain of stages: ``default_postprocessors(passages=PassageMerger(),
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 from llama_index.core import Document, QueryBundle
@@ -19,6 +20,7 @@ from llama_index.core.schema import NodeWithScore
 from llama_index_grounded import CitingSynthesizer
 from llama_index_grounded.selection import PassageMerger, SourceOrder
 from llama_index_grounded.testing import ScriptedLLM
+from support.command import run
 
 PAGE = """\
 If a book arrives damaged, we replace it. Do this in order.
@@ -68,4 +70,4 @@ def show(title: str, nodes: list[NodeWithScore], stages: Sequence[BaseNodePostpr
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(run("procedures", main))

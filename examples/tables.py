@@ -10,10 +10,13 @@ node's own text only.
 
 from __future__ import annotations
 
+import sys
+
 from llama_index_grounded import CitingSynthesizer, TokenBudget
 from llama_index_grounded.checks import NumberCheck
 from llama_index_grounded.rendering import KeyValueRenderer, Renderer, TableRenderer, XmlRenderer
 from llama_index_grounded.testing import ScriptedLLM, make_nodes
+from support.command import run
 
 TIERS = {
     "title": "Corporate orders",
@@ -65,4 +68,4 @@ def answer(renderer: Renderer) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(run("tables", main))

@@ -33,22 +33,38 @@ def expected(name: str) -> str:
     return (OUTPUT / f"{name}.txt").read_text(encoding="utf-8")
 
 
+def run_as_script(name: str, monkeypatch: pytest.MonkeyPatch) -> object:
+    """Run an example in this process, without servers or arguments, and return its exit code."""
+    path = EXAMPLES / f"{name}.py"
+    monkeypatch.setattr(sys, "argv", [str(path)])
+    try:
+        runpy.run_path(str(path), run_name="__main__")
+    except SystemExit as end:
+        return end.code
+    return 0
+
+
 @pytest.mark.usefixtures("offline_machine")
 @pytest.mark.parametrize("name", NAMES)
 def test_an_example_prints_what_it_did(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Run as a script in this process, without servers or arguments, it ends with 0 and prints the text on file."""
-    path = EXAMPLES / f"{name}.py"
-    monkeypatch.setattr(sys, "argv", [str(path)])
-    code: object = 0
-    try:
-        runpy.run_path(str(path), run_name="__main__")
-    except SystemExit as end:
-        code = end.code
+    code = run_as_script(name, monkeypatch)
     printed = capsys.readouterr()
     assert code in (0, None), printed.err
     assert printed.out == expected(name)
+
+
+@pytest.mark.usefixtures("offline_machine")
+@pytest.mark.parametrize("name", NAMES)
+def test_an_example_ends_quietly_when_its_reader_has_gone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Piped into a command that has seen enough, such as ``head -1``, it ends with 0 and without a traceback."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w", encoding="utf-8") as pipe:
+        monkeypatch.setattr(sys, "stdout", pipe)
+        assert run_as_script(name, monkeypatch) in (0, None)
 
 
 @pytest.mark.timeout(2 * SECONDS)
