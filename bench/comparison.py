@@ -10,6 +10,7 @@ as not run. A script plays the model, so that only the parts make a difference.
 
 from __future__ import annotations
 
+import argparse
 import datetime as dt
 import logging
 import sys
@@ -41,6 +42,7 @@ ROWS = {
 
 def main() -> None:
     """Run what is installed and print the table."""
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
     columns: dict[str, dict[str, str]] = {}
