@@ -73,8 +73,17 @@ def _texts(tree: ast.Module) -> Iterator[str]:
             yield _template(node)
 
 
+def _needed(trees: list[ast.Module]) -> Iterator[str]:
+    """Return what the sources say of a part of another kind: the name and the kind stand where it is asked for."""
+    for tree in trees:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and _names(node) in ("need_part", "need_able"):
+                yield f"{_template(node.args[0])} must be {_template(node.args[-1])}, not {ANY}"
+
+
 TREES = list(_trees())
-TEMPLATES = {template for tree in TREES for template in _texts(tree)} - {ANY}
+NEEDED = set(_needed(TREES))
+TEMPLATES = {template for tree in TREES for template in _texts(tree)} - {ANY} | NEEDED
 PATTERNS = [_pattern(template) for template in sorted(TEMPLATES) if ANY in template and _firm(template)]
 
 
@@ -131,6 +140,7 @@ def test_the_lists_are_not_empty() -> None:
     """The searches below find what they look for."""
     assert len(ERRORS) == 6
     assert len(_raised("ConfigurationError")) > 60
+    assert len(NEEDED) > 12
     assert len(_warned()) >= 8
     assert len(_quoted()) > 120
 
@@ -141,7 +151,7 @@ def test_a_quoted_message_stands_in_the_sources(quoted: str) -> None:
     assert quoted in TEMPLATES or any(pattern.fullmatch(quoted) for pattern in PATTERNS)
 
 
-@pytest.mark.parametrize("template", sorted(_raised("ConfigurationError") | _warned()))
+@pytest.mark.parametrize("template", sorted(_raised("ConfigurationError") | NEEDED | _warned()))
 def test_a_message_of_the_sources_stands_on_the_page(template: str) -> None:
     """Whoever searches the page for what an error or a warning says finds it, or the general form of it."""
     assert any(

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 from llama_index.core.callbacks import CallbackManager
+from llama_index.core.schema import NodeWithScore
 
 from llama_index_grounded import CitingSynthesizer, GroundedQueryEngine, ScopedDedup
+from llama_index_grounded.checks import NumberCheck
 from llama_index_grounded.errors import ConfigurationError
-from llama_index_grounded.testing import ScriptedLLM
+from llama_index_grounded.testing import ScriptedLLM, make_nodes
 from tests.synthesis.test_query_engine import OK, make_index
 
 LLM = ScriptedLLM([OK])
@@ -19,19 +21,24 @@ RETRIEVER = INDEX.as_retriever()
 TEXT = "{context_str} {query_str}"
 SYNTHESIZER = [
     ("text_qa_template", TEXT, "a prompt template of LlamaIndex, not str"),
-    ("callback_manager", [], "a callback manager of LlamaIndex, not list"),
-    ("callback_manager", CallbackManager, "a callback manager of LlamaIndex, not the class CallbackManager"),
+    ("callback_manager", [], "a CallbackManager, not list"),
+    ("checks", NumberCheck(), "a list of checks, not NumberCheck"),
+    ("keys", {"title": "name"}, "a MetadataKeys, not dict"),
+    ("counter", len, "a TokenCounter, not builtin_function_or_method"),
+    ("system_prompt", 3, "a text, not int"),
+    ("callback_manager", CallbackManager, "a CallbackManager, not the class CallbackManager"),
 ]
 ENGINE = [
     ("retriever", INDEX, "a retriever of LlamaIndex, not VectorStoreIndex"),
     ("retriever", type(RETRIEVER), "a retriever of LlamaIndex, not the class VectorIndexRetriever"),
-    ("node_postprocessors", ScopedDedup(), "a list of node postprocessors of LlamaIndex, not ScopedDedup"),
-    ("node_postprocessors", {}, "a list of node postprocessors of LlamaIndex, not dict"),
-    ("node_postprocessors", 3, "a list of node postprocessors of LlamaIndex, not int"),
+    ("response_synthesizer", LLM, "a CitingSynthesizer, not ScriptedLLM"),
+    ("node_postprocessors", ScopedDedup(), "a list of node postprocessors, not ScopedDedup"),
+    ("node_postprocessors", {}, "a list of node postprocessors, not dict"),
+    ("node_postprocessors", 3, "a list of node postprocessors, not int"),
     ("node_postprocessors[1]", [ScopedDedup(), None], "a node postprocessor of LlamaIndex, not NoneType"),
     ("node_postprocessors[0]", (ScopedDedup,), "a node postprocessor of LlamaIndex, not the class ScopedDedup"),
     ("node_postprocessors[0]", "dedup", "a node postprocessor of LlamaIndex, not str"),
-    ("callback_manager", "x", "a callback manager of LlamaIndex, not str"),
+    ("callback_manager", "x", "a CallbackManager, not str"),
 ]
 
 
@@ -92,3 +99,29 @@ def test_any_list_of_stages_is_taken(stages: Any) -> None:
     """None, lists and tuples of stages build an engine that answers."""
     engine = GroundedQueryEngine(RETRIEVER, CitingSynthesizer(LLM), stages, CallbackManager())
     assert engine.query("How long?").answerable
+
+
+class Shelf:
+    """Retrieves and selects without being a class of LlamaIndex, as doubles in tests do."""
+
+    def retrieve(self, _: Any) -> list[NodeWithScore]:
+        """Return one page."""
+        return make_nodes(["Books can be returned within 21 days."])
+
+    def postprocess_nodes(self, nodes: list[NodeWithScore], **_: Any) -> list[NodeWithScore]:
+        """Change nothing."""
+        return nodes
+
+    def as_retriever(self) -> Shelf:
+        """Retrieve without a detour."""
+        return self
+
+
+def test_what_llamaindex_takes_is_taken() -> None:
+    """LlamaIndex's engine asks for the methods of its parts, not for their classes, and goes through a list once."""
+    shelf: Any = Shelf()
+    engines = [
+        GroundedQueryEngine(shelf, CitingSynthesizer(LLM), iter([shelf])),  # type: ignore[arg-type]
+        GroundedQueryEngine.from_args(shelf, LLM, node_postprocessors=[shelf]),
+    ]
+    assert [engine.query("How long?").answerable for engine in engines] == [True, True]

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from llama_index.core.evaluation import BaseEvaluator
 
+from llama_index_grounded._allowed import need_one_of, need_part
 from llama_index_grounded.checks.loop import arun_here, run_here
-from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.schema import CheckResult
-from llama_index_grounded.synthesis.allowed import need_one_of
 from llama_index_grounded.synthesis.checking import OnFail
 
 if TYPE_CHECKING:
@@ -53,8 +52,7 @@ class EvaluatorCheck:
 
     def __post_init__(self) -> None:
         """Refuse what is no evaluator, and what an option can not be."""
-        if not isinstance(self.evaluator, BaseEvaluator):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ConfigurationError(f"evaluator must be a BaseEvaluator, not {type(self.evaluator).__name__}")
+        need_part("evaluator", self.evaluator, BaseEvaluator, "a BaseEvaluator")
         need_one_of("on_fail", self.on_fail, OnFail)
         need_one_of("contexts", self.contexts, Contexts)
         object.__setattr__(self, "name", self.name or type(self.evaluator).__name__)

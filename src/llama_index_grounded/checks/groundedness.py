@@ -13,12 +13,12 @@ from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.llms import LLM
 from pydantic import BaseModel, ConfigDict, Field
 
+from llama_index_grounded._allowed import need_llm, need_one_of, need_seconds
 from llama_index_grounded.checks.sentences import claims_something, sentences
 from llama_index_grounded.llm.ask import Asked, aask, ask, too_long
 from llama_index_grounded.rendering import clean, escape
 from llama_index_grounded.schema import CheckResult, ClaimVerdict, Span
 from llama_index_grounded.selection.judging import judge_block, judge_of, judge_prompt
-from llama_index_grounded.synthesis.allowed import need_llm, need_one_of, need_seconds
 from llama_index_grounded.synthesis.checking import OnFail
 
 if TYPE_CHECKING:

@@ -26,12 +26,12 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import ClassVar, Literal
 
+from llama_index_grounded._allowed import need_flag, need_one_of
 from llama_index_grounded.checks.claim_sources import claim_sources
 from llama_index_grounded.checks.not_said import not_said
 from llama_index_grounded.checks.number_sums import Sums
 from llama_index_grounded.checks.number_support import Facts, stands
 from llama_index_grounded.schema import CheckResult, Span
-from llama_index_grounded.synthesis.allowed import need_flag, need_one_of
 from llama_index_grounded.synthesis.checking import CheckContext, OnFail
 from llama_index_grounded.text.number_forms import Quantity
 from llama_index_grounded.text.quantities import quantities

@@ -24,12 +24,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar
 
+from llama_index_grounded._allowed import need_one_of, need_share
 from llama_index_grounded.checks.claim_sources import claim_sources
 from llama_index_grounded.checks.number_support import Facts, stands
 from llama_index_grounded.checks.sentences import Part, claims_something, sentences, wording
 from llama_index_grounded.checks.words import Word, content_words, is_turkish, main_script
 from llama_index_grounded.schema import CheckResult, Span
-from llama_index_grounded.synthesis.allowed import need_one_of, need_share
 from llama_index_grounded.synthesis.checking import CheckContext, OnFail, ShownSource
 from llama_index_grounded.text.quantities import quantities
 

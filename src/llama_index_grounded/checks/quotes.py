@@ -23,10 +23,10 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import ClassVar
 
+from llama_index_grounded._allowed import need_flag, need_one_of
 from llama_index_grounded.checks.cuts import begins_sentence, joined, may_begin, may_end
 from llama_index_grounded.checks.folding import Folded, agree, fold
 from llama_index_grounded.schema import AnswerClaim, CheckResult, QuoteMatch, Span
-from llama_index_grounded.synthesis.allowed import need_flag, need_one_of
 from llama_index_grounded.synthesis.checking import CheckContext, OnFail
 
 __all__ = ["MAX_QUOTE", "QuoteCheck", "find_quote"]

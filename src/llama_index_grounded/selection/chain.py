@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 
+from llama_index_grounded._allowed import need_part
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.evidence import DEFAULT_KEYS, MetadataKeys
+from llama_index_grounded.selection.access import AccessGuard
 from llama_index_grounded.selection.budget import TokenBudget
 from llama_index_grounded.selection.dedup import ScopedDedup
 from llama_index_grounded.selection.gate import ScoreGate
@@ -15,7 +17,6 @@ from llama_index_grounded.selection.order import AttentionReorder, Placement
 from llama_index_grounded.selection.repetition import Scope
 
 if TYPE_CHECKING:
-    from llama_index_grounded.selection.access import AccessGuard
     from llama_index_grounded.selection.allowance import PromptPlanner
     from llama_index_grounded.selection.conflicts import ConflictFlagger
     from llama_index_grounded.selection.near_duplicates import NearDuplicateFilter
@@ -66,12 +67,14 @@ def default_postprocessors(
         keys: Names of the identifying metadata fields, for the stages that are made here.
 
     Raises:
-        ConfigurationError: With both ``min_score`` and ``gate``, or a ``gate`` that is no stage (a ValueError).
+        ConfigurationError: With both ``min_score`` and ``gate``, a ``gate`` that is no stage, or a ``guard`` that is no
+            `AccessGuard` (a ValueError).
 
     Example:
         >>> [type(stage).__name__ for stage in default_postprocessors(min_score=0.4, max_tokens=1200)]
         ['ScoreGate', 'ScopedDedup', 'TokenBudget', 'AttentionReorder']
     """
+    need_part("guard", guard, (AccessGuard, type(None)), "an AccessGuard")
     if min_score is not None and gate is not None:
         raise ConfigurationError("min_score makes a ScoreGate, and a gate was given too: pass one of both")
     if gate is not None and not isinstance(gate, BaseNodePostprocessor):  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -13,7 +13,7 @@ from llama_index.core.prompts import PromptTemplate
 from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.schema import NodeWithScore, TextNode
 
-from llama_index_grounded.synthesis.allowed import need_flag, need_llm, need_part
+from llama_index_grounded._allowed import need_flag, need_llm, need_part
 from llama_index_grounded.synthesis.parts import check_template
 from llama_index_grounded.synthesis.prompts import QuestionPosition, question_template
 
@@ -43,7 +43,7 @@ class LateSynthesizer(BaseSynthesizer):
     ) -> None:
         need_llm(llm)
         need_flag("streaming", streaming)
-        need_part("callback_manager", callback_manager, (CallbackManager, type(None)), "a callback manager")
+        need_part("callback_manager", callback_manager, (CallbackManager, type(None)), "a CallbackManager")
         self._chosen_llm = llm
         self._callback_manager = callback_manager or Settings.callback_manager
         self._streaming = streaming  # chat engines switch it

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from llama_index_grounded._allowed import need_flag, need_one_of, need_part, need_seconds, need_whole
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.evidence import MetadataKeys
 from llama_index_grounded.llm.providers import Structured
 from llama_index_grounded.llm.structured import schema_of
 from llama_index_grounded.rendering.renderer import as_renderer
-from llama_index_grounded.synthesis.allowed import need_flag, need_one_of, need_seconds, need_whole
 from llama_index_grounded.synthesis.answer import AnswerModel, ClaimedAnswer, GroundedAnswer
 from llama_index_grounded.synthesis.checking import AnswerCheck, OnFail
 from llama_index_grounded.synthesis.links import UrlFor, check_url_for
@@ -60,10 +60,8 @@ class Options:
             raise ConfigurationError("output_cls must be GroundedAnswer, ClaimedAnswer or a subclass of one")
         schema_of(self.output_cls)
         as_renderer(self.renderer)
-        if not isinstance(self.keys, MetadataKeys):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ConfigurationError("keys must be a MetadataKeys")
-        if not isinstance(self.counter, (TokenCounter, type(None))):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ConfigurationError("counter must be a TokenCounter")
+        need_part("keys", self.keys, MetadataKeys, "a MetadataKeys")
+        need_part("counter", self.counter, (TokenCounter, type(None)), "a TokenCounter")
         object.__setattr__(self, "policies", tuple(map(_policy, self.checks)))
         need_one_of("question_position", self.question_position, QuestionPosition)
         need_one_of("on_invalid_ids", self.on_invalid_ids, InvalidIdPolicy)
@@ -75,8 +73,7 @@ class Options:
         need_seconds("timeout", self.timeout)
         need_flag("inline_citations", self.inline_citations)
         need_flag("detect_truncation", self.detect_truncation)
-        if not isinstance(self.system_prompt, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ConfigurationError("system_prompt must be a text")
+        need_part("system_prompt", self.system_prompt, str, "a text")
         check_refusal_text(self.refusal_text, self.language)
         check_url_for(self.url_for)
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from llama_index.core.prompts import BasePromptTemplate
 
+from llama_index_grounded._allowed import need_part
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.history import history_of
 from llama_index_grounded.llm.providers import SCHEMA_BESIDE, Kind
 from llama_index_grounded.llm.structured import schema_of
 from llama_index_grounded.rendering import Renderer, clean
-from llama_index_grounded.synthesis.allowed import need_part
 from llama_index_grounded.synthesis.answer import AnswerModel
 from llama_index_grounded.synthesis.cleaner import clean_answer
 from llama_index_grounded.synthesis.prompts import envelope
@@ -102,7 +102,7 @@ class PromptParts:
 
 def check_template(template: BasePromptTemplate) -> None:
     """Refuse what is no template, or does not hold the sources once and the question at least once."""
-    need_part("text_qa_template", template, BasePromptTemplate, "a prompt template")
+    need_part("text_qa_template", template, BasePromptTemplate, "a prompt template of LlamaIndex")
     filled = template.format_messages(context_str=_GAP, query_str=_QUESTION)
     text = "".join(message.content or "" for message in filled)
     for name, mark in (("context_str", _GAP), ("query_str", _QUESTION)):

@@ -6,30 +6,30 @@ import asyncio
 import difflib
 import inspect
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager
-from llama_index.core.indices.base import BaseIndex
 from llama_index.core.instrumentation import get_dispatcher  # pyright: ignore[reportPrivateImportUsage] - its own name
-from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.query_engine import RetrieverQueryEngine
 
+from llama_index_grounded._allowed import need_able, need_part
 from llama_index_grounded.errors import ConfigurationError
-from llama_index_grounded.selection.access import AccessGuard
 from llama_index_grounded.selection.chain import default_postprocessors
 from llama_index_grounded.selection.mirror import carried_origin
-from llama_index_grounded.synthesis.allowed import need_part, what_came
 from llama_index_grounded.synthesis.planner import as_bundle
 from llama_index_grounded.synthesis.synthesizer import CitingSynthesizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from llama_index.core.base.base_retriever import BaseRetriever
+    from llama_index.core.indices.base import BaseIndex
     from llama_index.core.llms import LLM
+    from llama_index.core.postprocessor.types import BaseNodePostprocessor
     from llama_index.core.schema import NodeWithScore, QueryBundle, QueryType
 
+    from llama_index_grounded.selection.access import AccessGuard
     from llama_index_grounded.selection.stage import Stage
     from llama_index_grounded.synthesis.plan import Plan
     from llama_index_grounded.synthesis.respond import GroundedResponse
@@ -91,9 +91,9 @@ class GroundedQueryEngine(RetrieverQueryEngine):
         node_postprocessors: Sequence[BaseNodePostprocessor] | None = None,
         callback_manager: CallbackManager | None = None,
     ) -> None:
-        need_part("retriever", retriever, BaseRetriever, "a retriever")
-        _refuse_other(response_synthesizer)
-        need_part("callback_manager", callback_manager, (CallbackManager, type(None)), "a callback manager")
+        need_able("retriever", retriever, "retrieve", "a retriever of LlamaIndex")
+        need_part("response_synthesizer", response_synthesizer, CitingSynthesizer, "a CitingSynthesizer")
+        need_part("callback_manager", callback_manager, (CallbackManager, type(None)), "a CallbackManager")
         super().__init__(retriever, response_synthesizer, _stages(node_postprocessors), callback_manager)
         self._synthesizer = response_synthesizer
 
@@ -157,9 +157,8 @@ class GroundedQueryEngine(RetrieverQueryEngine):
             response_synthesizer = CitingSynthesizer(llm, **chosen)
         elif chosen or llm is not None:
             raise ConfigurationError("options of the synthesizer and a response_synthesizer were both given")
-        _refuse_other(response_synthesizer)
+        need_part("response_synthesizer", response_synthesizer, CitingSynthesizer, "a CitingSynthesizer")
         if node_postprocessors is None:
-            _refuse_no_guard(guard)
             node_postprocessors = default_postprocessors(
                 guard=guard,
                 min_score=min_score,
@@ -237,25 +236,13 @@ class GroundedQueryEngine(RetrieverQueryEngine):
             return await asyncio.to_thread(self._synthesizer.preview, query_bundle, nodes)
 
 
-def _refuse_other(synthesizer: object) -> None:
-    if not isinstance(synthesizer, CitingSynthesizer):
-        raise ConfigurationError("response_synthesizer must be a CitingSynthesizer")
-
-
 def _stages(given: Sequence[BaseNodePostprocessor] | None) -> list[BaseNodePostprocessor]:
     """Refuse what is no list of stages, and return a list of the engine's own."""
-    need_part("node_postprocessors", given, (Sequence, type(None)), "a list of node postprocessors")
+    need_part("node_postprocessors", given, (Sequence, Iterator, type(None)), "a list of node postprocessors")
     stages = list(given or ())
     for place, stage in enumerate(stages):
-        need_part(f"node_postprocessors[{place}]", stage, BaseNodePostprocessor, "a node postprocessor")
+        need_able(f"node_postprocessors[{place}]", stage, "postprocess_nodes", "a node postprocessor of LlamaIndex")
     return stages
-
-
-def _refuse_no_guard(guard: object) -> None:
-    """Refuse what would stand in the place of a guard and guard nothing."""
-    if guard is not None and not isinstance(guard, AccessGuard):
-        msg = f"guard must be an AccessGuard, not {what_came(guard)}"
-        raise ConfigurationError(msg)
 
 
 def _warn_without_effect(options: dict[str, Any]) -> None:
@@ -272,7 +259,7 @@ def _retriever(index: BaseIndex[Any] | None, options: dict[str, Any]) -> BaseRet
     """Make the index's retriever, and see that it knows every option: LlamaIndex ignores a misspelt ``filters``."""
     if index is None:
         raise ConfigurationError("an index or a retriever is needed")
-    need_part("index", index, BaseIndex, "an index")
+    need_able("index", index, "as_retriever", "an index of LlamaIndex")
     retriever = index.as_retriever(**options)
     makers: list[Callable[..., object]] = [
         index.as_retriever,

@@ -13,6 +13,7 @@ from llama_index.core.instrumentation import get_dispatcher  # pyright: ignore[r
 from llama_index.core.instrumentation.events.synthesis import SynthesizeStartEvent
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
+from llama_index_grounded._allowed import need_able
 from llama_index_grounded.evidence import DEFAULT_KEYS, MetadataKeys
 from llama_index_grounded.llm.call import Deadline
 from llama_index_grounded.llm.providers import Structured, chooses_its_own_window
@@ -121,6 +122,7 @@ class CitingSynthesizer(PlanningSynthesizer):
         streaming: bool = False,
         callback_manager: CallbackManager | None = None,
     ) -> None:
+        need_able("checks", checks, "__iter__", "a list of checks")
         options = Options(
             output_cls=output_cls,
             renderer=XmlRenderer() if renderer is None else renderer,

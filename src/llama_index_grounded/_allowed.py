@@ -1,4 +1,4 @@
-"""What an option of the synthesizer or of a check may be, refused in the same words everywhere."""
+"""What an option may be, refused in the same words everywhere."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from llama_index.core.llms import LLM
 
 from llama_index_grounded.errors import ConfigurationError
 
-__all__ = ["need_flag", "need_llm", "need_one_of", "need_part", "need_seconds", "need_share", "need_whole", "what_came"]
+__all__ = ["need_able", "need_flag", "need_llm", "need_one_of", "need_part", "need_seconds", "need_share", "need_whole"]
 
 
 def need_one_of(name: str, value: object, literal: Any) -> None:
@@ -57,26 +57,32 @@ def need_whole(name: str, value: object, *, least: int) -> None:
 
 def need_llm(value: object) -> None:
     """Refuse what is no model; None stands for that of ``Settings``."""
-    need_part("llm", value, (LLM, type(None)), "an LLM")
+    need_part("llm", value, (LLM, type(None)), "an LLM of LlamaIndex")
 
 
 def need_part(name: str, value: object, kind: type | tuple[type, ...], what: str) -> None:
-    """Refuse what is none of LlamaIndex's parts of a kind.
+    """Refuse a part of another kind.
 
     Example:
-        >>> need_part("llm", "gpt-4", LLM, "an LLM")
+        >>> need_part("llm", "gpt-4", LLM, "an LLM of LlamaIndex")
         Traceback (most recent call last):
         ...
         llama_index_grounded.errors.ConfigurationError: llm must be an LLM of LlamaIndex, not str
     """
     if not isinstance(value, kind):
-        msg = f"{name} must be {what} of LlamaIndex, not {what_came(value)}"
-        raise ConfigurationError(msg)
+        raise _other(name, value, what)
 
 
-def what_came(value: object) -> str:
-    """Name what came in place of a part: its kind, since its own words may be those of documents or tenants."""
-    return f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
+def need_able(name: str, value: object, method: str, what: str) -> None:
+    """Refuse a part that can not do what it is there for; LlamaIndex itself asks for no more than the method."""
+    if isinstance(value, type) or not callable(getattr(value, method, None)):
+        raise _other(name, value, what)
+
+
+def _other(name: str, value: object, what: str) -> ConfigurationError:
+    # The kind alone: a part's own words may be those of documents or tenants.
+    came = f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
+    return ConfigurationError(f"{name} must be {what}, not {came}")
 
 
 def _is_number(value: object) -> bool:
