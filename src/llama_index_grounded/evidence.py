@@ -88,7 +88,7 @@ class Stamp(_Place, total=False):
     """Scores that a `RecordScore` stage noted, by name."""
     spans: tuple[tuple[int, int, str, str], ...]
     """Of a passage: start, end, node id and chunk id of each chunk in its text, in rank order; they may overlap."""
-    twins: Mapping[tuple[int, int], str]
+    twins: Mapping[str, str]
     """Documents of the nodes that were left out for this one, by run and slot of those nodes."""
     vector: tuple[int, str]
     """The embedding of the text: a checksum of that text, and the numbers as Base64 of 32-bit floats."""

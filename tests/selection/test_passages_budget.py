@@ -12,7 +12,7 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore
 
 from llama_index_grounded.evidence import included_text
-from llama_index_grounded.selection import AttentionReorder, ScopedDedup, TokenBudget
+from llama_index_grounded.selection import AttentionReorder, RecordScore, ScopedDedup, ScoreGate, TokenBudget
 from llama_index_grounded.selection.packing import OnOversize
 from llama_index_grounded.selection.passages import PassageMerger
 from llama_index_grounded.testing import make_nodes
@@ -138,10 +138,17 @@ def test_a_passage_that_dedup_shortened_is_taken_apart_too() -> None:
     assert bodies(result) == [A, B]
 
 
+@pytest.mark.parametrize("between", [TokenBudget(top_n=9), RecordScore()], ids=lambda stage: type(stage).__name__)
+def test_every_part_comes_back_past_a_stage_that_judges_nothing(between: BaseNodePostprocessor) -> None:
+    """A first budget with room for all looks at sizes only: the second one takes the passage apart all the same."""
+    stages = [PassageMerger(), between, fits(f"{A}\n\n{B}")]
+    assert bodies(run(stages, chunks(best=1))) == [f"{A}\n\n{B}"]
+
+
 # What must not come back
 
 
-BETWEEN = [Foreign(act=look_and_pass), Foreign(act=rewrap), TokenBudget(top_n=9)]
+BETWEEN = [Foreign(act=look_and_pass), Foreign(act=rewrap), ScoreGate(min_score=0.1)]
 
 
 @pytest.mark.parametrize("between", BETWEEN, ids=["look", "rewrap", "stage"])

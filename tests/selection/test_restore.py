@@ -13,7 +13,17 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from llama_index_grounded.evidence import included_text
-from llama_index_grounded.selection import AttentionReorder, Outcome, ScopedDedup, ScoreGate, TokenBudget
+from llama_index_grounded.selection import (
+    AttentionReorder,
+    ConflictFlagger,
+    NearDuplicateFilter,
+    Outcome,
+    PassageMerger,
+    RecordScore,
+    ScopedDedup,
+    ScoreGate,
+    TokenBudget,
+)
 from llama_index_grounded.selection.carrier import Evidence
 from llama_index_grounded.testing import make_nodes
 from tests.selection.parts import (
@@ -114,6 +124,32 @@ def test_two_budgets_in_a_row_each_take_back_their_own() -> None:
     assert bodies(run([ScopedDedup(), first, second], nodes)) == [third]
 
 
+NOT_JUDGES: list[BaseNodePostprocessor] = [
+    PassageMerger(),
+    RecordScore(),
+    TokenBudget(max_tokens=2000),
+    TokenBudget(top_n=5),
+    AttentionReorder(placement="end"),
+    NearDuplicateFilter(),
+]
+
+
+@pytest.mark.parametrize("between", NOT_JUDGES, ids=lambda stage: type(stage).__name__)
+def test_a_stage_that_judges_nothing_does_not_bury_a_node(between: BaseNodePostprocessor) -> None:
+    """A chunk that dedup dropped comes back past what only joins, notes, packs, moves or removes itself."""
+    stages = [ScopedDedup(), between, TokenBudget(max_tokens=room_for(A, C, **HOME)), AttentionReorder()]
+    assert bodies(run(stages, make_nodes([BIG, A, C], metadata=HOME))) == [A, C]
+
+
+def test_what_a_budget_turned_away_does_not_come_back_behind_it() -> None:
+    """A dropped chunk that came back and found no room in one budget is no candidate of the next one."""
+    large, small = f"{C}\n\n" + "word " * 60, f"{C}\n\nTwo."
+    nodes = make_nodes([BIG, large, A, small], metadata=HOME)
+    first, second = (TokenBudget(max_tokens=room_for(*texts, **HOME)) for texts in ((large, "Two."), (A, small)))
+    assert ids(run([ScopedDedup(), first], nodes)) == ["n1", "n3"]
+    assert bodies(run([ScopedDedup(), first, second], nodes)) == [small]
+
+
 @pytest.mark.parametrize("order", [[0, 1], [1, 0]], ids=str)
 def test_a_reranker_in_between_may_turn_the_order(order: list[int]) -> None:
     """A paragraph comes back from a rejected node also when a reranker put that node last."""
@@ -161,6 +197,7 @@ BETWEEN: list[BaseNodePostprocessor] = [
     Foreign(act=rewrap),
     Foreign(act=backwards),
     ScoreGate(min_score=0.1, drop_below=0.2),
+    ConflictFlagger(confirm=False),
 ]
 
 

@@ -108,6 +108,30 @@ def test_a_stage_can_not_invent_nodes() -> None:
         Stage().select([])
 
 
+def test_a_stage_that_returns_something_else_is_told() -> None:
+    """A list in place of an outcome is a fault of the stage, and said so."""
+
+    class Lists(Stage):
+        def choose(self, nodes: Evidence, query: QueryBundle | None) -> Outcome:
+            return nodes  # type: ignore[return-value]
+
+    with pytest.raises(TypeError, match=r"^Lists\.choose must return an Outcome, not Evidence$"):
+        Lists().select(make_nodes(["a"]))
+
+
+def test_an_outcome_may_be_made_of_iterators() -> None:
+    """What can be read once is read once: no node and no decision is lost or told twice."""
+
+    class Streams(Stage):
+        def choose(self, nodes: Evidence, query: QueryBundle | None) -> Outcome:
+            told = (self.decision(scored, "dropped", "first") for scored in nodes[:1])
+            return Outcome((scored for scored in nodes[1:]), told)  # type: ignore[arg-type]
+
+    selection = Streams().select(make_nodes(["a", "b", "c"]))
+    assert bodies(selection.nodes) == ["b", "c"]
+    assert [(each.node_id, each.reason) for each in selection.decisions] == [("n0", "first")]
+
+
 def test_a_subclass_writes_one_method() -> None:
     """A stage that only chooses is a complete postprocessor: it keeps the laws and leaves the given nodes alone."""
     nodes = make_nodes(["one two", "three four"])

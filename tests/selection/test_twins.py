@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from llama_index.core.schema import NodeWithScore
+from llama_index.core.schema import NodeWithScore, TextNode
 
 from llama_index_grounded.evidence import included_text
 from llama_index_grounded.rendering.renderer import source_of
-from llama_index_grounded.selection import NearDuplicateFilter, ScopedDedup, TokenBudget
+from llama_index_grounded.selection import NearDuplicateFilter, ScopedDedup, Stage, TokenBudget
 from llama_index_grounded.testing import check_postprocessor, make_nodes
 from tests.selection.parts import LONG, also_in, bodies, decided, ids, in_documents, node_lists, room_for, run, seen
 
@@ -61,6 +62,17 @@ def test_nobody_lists_a_document_that_came_back_in_its_place(nodes: list[NodeWit
     for listed in also_in(result):
         assert set(listed) <= gone
         assert len(set(listed)) == len(listed)
+
+
+@pytest.mark.parametrize("stage", [WIDE, NearDuplicateFilter(threshold=0.5)], ids=lambda one: type(one).__name__)
+def test_a_node_with_a_list_can_be_written_down(stage: Stage) -> None:
+    """Stores, caches and traces write nodes as JSON: a kept node is written and read like any other."""
+    kept = stage.postprocess_nodes(make_nodes([A, A], metadata=in_documents("a", "b")))
+    assert also_in(kept) == [("b",)]
+    (scored,) = kept
+    assert json.loads(json.dumps(scored.node.metadata))["document_id"] == "a"
+    assert TextNode.from_json(scored.node.to_json()).text == A
+    assert json.loads(json.dumps(scored.to_dict()))["node"]["text"] == A
 
 
 def test_the_laws_of_a_rewrite_hold_for_lists() -> None:

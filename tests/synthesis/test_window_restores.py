@@ -5,13 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from llama_index_grounded import AttentionReorder, CitingSynthesizer, ScopedDedup, TokenBudget
+from llama_index_grounded.checks import QuoteCheck
+from llama_index_grounded.evidence import included_text
 from llama_index_grounded.history import ChatQuery
+from llama_index_grounded.rendering import KeyValueRenderer, Renderer, XmlRenderer
+from llama_index_grounded.selection import NearDuplicateFilter, PassageMerger, Stage
+from llama_index_grounded.synthesis import ClaimedAnswer
 from llama_index_grounded.testing import ScriptedLLM, make_nodes
 from llama_index_grounded.tokens import TokenCounter
+from tests.selection.parts import node_lists
 
 QUESTION = "How long can I return a book?"
 OK = {"verdict": "answered", "sources": ["S1"], "answer": "21 days [S1]."}
@@ -48,6 +56,71 @@ def test_what_was_removed_for_a_node_that_does_not_fit_comes_back() -> None:
     assert decisions == [("n0", "dropped", "over_window"), ("n1", "restored", "twin_rejected")]
     assert plan.allowance is not None
     assert plan.tokens <= plan.allowance
+
+
+CHAINS: list[list[Stage]] = [
+    [ScopedDedup()],
+    [PassageMerger()],
+    [PassageMerger(), ScopedDedup(scope="document"), AttentionReorder()],
+    [ScopedDedup(scope="global"), NearDuplicateFilter(), TokenBudget(max_tokens=150), AttentionReorder()],
+]
+
+
+@pytest.mark.parametrize("stages", CHAINS, ids=lambda stages: "+".join(type(stage).__name__ for stage in stages))
+@pytest.mark.parametrize("renderer", [XmlRenderer(), KeyValueRenderer()], ids=lambda one: type(one).__name__)
+@settings(max_examples=60)
+@given(nodes=node_lists(same_section=True), share=st.floats(0.2, 1.0))
+def test_the_source_nodes_hold_what_the_model_sees(
+    stages: list[Stage], renderer: Renderer, nodes: list[NodeWithScore], share: float
+) -> None:
+    """However small the window, whatever comes back or is taken apart: citations refer to the text in the prompt."""
+
+    def synthesizer(window: int) -> CitingSynthesizer:
+        return CitingSynthesizer(ScriptedLLM([OK], context_window=window), renderer=renderer, num_output=100)
+
+    at = 0
+    for scored in nodes:
+        node: Any = scored.node
+        node.start_char_idx, node.end_char_idx = at, at + len(node.text)
+        at += len(node.text)
+    query = QueryBundle(QUESTION)
+    chosen = nodes
+    for stage in stages:
+        chosen = stage.postprocess_nodes(chosen, query)
+    whole = synthesizer(100_000).preview(QUESTION, nodes)
+    sources = whole.shares.get("sources", 0)
+    plan = synthesizer(100 + whole.tokens - sources + round(share * sources)).preview(query, chosen)
+    shown = [text for _, text in renderer.recover(plan.text)]
+    assert shown == [included_text(scored.node) for scored in plan.nodes]
+    assert plan.allowance is None or plan.tokens <= plan.allowance
+
+
+def test_a_node_that_dedup_dropped_comes_back_alone() -> None:
+    """The only holder of a text does not fit, and the chunk that was dropped for it is answered from."""
+    nodes = make_nodes([f"{SHARED}\n\n{'word ' * 400}", SHARED], metadata={"document_id": "returns"})
+    for stages in ([ScopedDedup()], [ScopedDedup(), TokenBudget(max_tokens=900)]):
+        query, chosen = QueryBundle(QUESTION), nodes
+        for stage in stages:
+            chosen = stage.postprocess_nodes(chosen, query)
+        response: Any = _synthesizer(_window_for([nodes[1]])).synthesize(query, chosen)
+        assert [scored.node.text for scored in response.source_nodes] == [SHARED]
+
+
+@pytest.mark.parametrize("quote,status", [(SHARED, "passed"), ("word word word word", "failed")])
+def test_a_quote_of_what_was_never_shown_fails(quote: str, status: str) -> None:
+    """Checks look at the text in the prompt: the chunks of a passage that was taken apart are not in it."""
+    nodes = make_nodes([f"{SHARED} ", "word " * 400], metadata={"document_id": "returns"})
+    for scored, start in zip(nodes, (0, len(SHARED) + 1), strict=True):
+        node: Any = scored.node
+        node.start_char_idx, node.end_char_idx = start, start + len(node.text)
+    reply = {"verdict": "answered", "sources": ["S1"], "claims": [{"sources": ["S1"], "quote": quote, "text": "So."}]}
+    options: dict[str, Any] = {"output_cls": ClaimedAnswer, "checks": [QuoteCheck()], "num_output": 100}
+    wide = CitingSynthesizer(ScriptedLLM([reply], context_window=100_000), **options)
+    llm = ScriptedLLM([reply], context_window=wide.preview(QUESTION, nodes[:1]).tokens + 100)
+    passages = PassageMerger().postprocess_nodes(nodes, query := QueryBundle(QUESTION))
+    response: Any = CitingSynthesizer(llm, **options).synthesize(query, passages)
+    assert (quote in llm.prompts[0]) == (status == "passed")
+    assert [(check.name, check.status) for check in response.grounded.checks] == [("quotes", status)]
 
 
 def test_a_window_that_is_full_without_sources_says_what_fills_it() -> None:

@@ -147,6 +147,7 @@ class TokenBudget(Stage):
             packer.sizes,
             renderer=packer.renderer,
             prompt_limit=prompt_limit,
+            turned_away={slot_of(gone.scored) for gone in pack.rejected if gone.reason != "duplicate"},
         )
 
     def _refused(self, nodes: Evidence, full: Allowance) -> list[Decision]:

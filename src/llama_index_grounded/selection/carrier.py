@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -181,6 +181,10 @@ class Trail:
             passages={slot: passage.sealed() for slot, passage in self.passages.items()},
         )
 
+    def without(self, slots: Collection[int]) -> Iterable[Removal]:
+        """Return what was removed, whole nodes aside that were turned away when they came back."""
+        return (one for one in self.removals if one.text is not None or slot_of(one.before) not in slots)
+
     def knowing(self, embedded: Sequence[Embedded]) -> Trail:
         """Remember what embedding models have said so far."""
         if not embedded:
@@ -192,8 +196,9 @@ class Trail:
     def after(self, stage: Stage, outcome: Outcome, handed: tuple[Place, ...], decisions: Iterable[Decision]) -> Trail:
         """Go on with what a stage made of the nodes that this trail handed to it, and where each of them stands."""
         removes = bool(is_remover(stage))
-        trail = self if removes or stage.kind == "reorder" else self.sealed()
-        removals = (*trail.removals, *outcome.removals)
+        judges = stage.judges and not (removes or stage.packs or stage.kind == "reorder")
+        trail = self.sealed() if judges else self
+        removals = (*trail.without(outcome.turned_away), *outcome.removals)
         guarded, shown, unguarded = self._named_by(stage)
         return replace(
             trail.knowing(outcome.embedded),

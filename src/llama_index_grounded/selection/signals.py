@@ -132,6 +132,7 @@ class RecordScore(Stage):
     """
 
     kind: ClassVar[Kind] = "filter"
+    judges: ClassVar[bool] = False
 
     key: Name = "retrieval_score"
 

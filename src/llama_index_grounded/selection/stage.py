@@ -7,7 +7,7 @@ in, keeps the trail, reports nodes that vanished without a decision, emits an ev
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -62,6 +62,15 @@ class Outcome:
     """How the nodes will be shown, from a stage that counted them so."""
     prompt_limit: int | None = None
     """Most tokens that the prompt may take, from a stage that packs for one."""
+    turned_away: Collection[int] = ()
+    """Slots of nodes that a remover had dropped, and that found no room when a budget asked for them again."""
+
+    def __post_init__(self) -> None:
+        """Keep what can be read only once."""
+        for name in ("nodes", "decisions", "removals"):
+            value = getattr(self, name)
+            if not isinstance(value, Sequence):
+                object.__setattr__(self, name, list(value))
 
 
 def refuse_to_write(part: object, name: str) -> None:
@@ -83,6 +92,8 @@ class Stage(BaseNodePostprocessor):
     kind: ClassVar[Kind] = "filter"
     packs: ClassVar[bool] = False
     """True for a stage whose dropped nodes were not judged: they count as never seen, or stand in another node."""
+    judges: ClassVar[bool] = True
+    """False for a filter that judges nothing: what was removed before it may still come back."""
     judges_together: ClassVar[bool] = False
     """True for a gate that passes every node or none, so that a `CombinedGate` can ask it."""
     guards: ClassVar[bool] = False
@@ -106,6 +117,9 @@ class Stage(BaseNodePostprocessor):
         query_bundle = QueryBundle(query_bundle) if isinstance(query_bundle, str) else query_bundle
         evidence = receive(nodes, query_bundle, self.keys, self)
         outcome = self.choose(evidence, query_bundle)
+        if not isinstance(outcome, Outcome):  # pyright: ignore[reportUnnecessaryIsInstance]
+            msg = f"{type(self).__name__}.choose must return an Outcome, not {type(outcome).__name__}"
+            raise TypeError(msg)
         handed = self._handed(evidence, outcome)
         decisions = (*outcome.decisions, *self._unreported(evidence, outcome, handed))
         told = self.disclosed(decisions)

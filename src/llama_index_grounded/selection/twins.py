@@ -15,7 +15,8 @@ from llama_index_grounded.evidence import identity, mark_of, with_stamp
 
 __all__ = ["Slot", "Twins", "left_out_with", "with_more_twins"]
 
-Slot: TypeAlias = "tuple[int, int]"
+Slot: TypeAlias = str
+"""Run and slot of a node; a text, so that a stamp can be written as JSON."""
 
 
 class Twins:
@@ -59,7 +60,7 @@ def with_more_twins(scored: NodeWithScore, more: Mapping[Slot, str]) -> NodeWith
 
 def _slot(scored: NodeWithScore) -> Slot:
     mark = mark_of(scored)
-    return mark["run"], mark["slot"]
+    return f"{mark['run']}:{mark['slot']}"
 
 
 def _twins_of(scored: NodeWithScore) -> Mapping[Slot, str]:

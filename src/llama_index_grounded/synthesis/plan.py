@@ -17,7 +17,6 @@ from llama_index_grounded.llm.structured import bounded
 from llama_index_grounded.rendering import Removed, unescape
 from llama_index_grounded.rendering.renderer import key_at, shown_text
 from llama_index_grounded.schema import Conflict, Decision, Refusal, RefusalReason, SourceRef, Usage
-from llama_index_grounded.selection.carrier import slot_of
 from llama_index_grounded.selection.trail import FOREIGN
 from llama_index_grounded.synthesis.links import UrlFor, with_url
 from llama_index_grounded.synthesis.packed import decision_on, pack
@@ -26,6 +25,7 @@ from llama_index_grounded.synthesis.unescaping import unescape_of
 if TYPE_CHECKING:
     from llama_index.core.schema import NodeWithScore, QueryBundle
 
+    from llama_index_grounded.rendering import Renderer
     from llama_index_grounded.selection.trail import Evidence, Trail
     from llama_index_grounded.synthesis.options import Options
     from llama_index_grounded.synthesis.packed import Packed
@@ -102,8 +102,7 @@ def make_plan(
 
     The LLM is looked up (``prompt``, ``window``) only where there is something to ask it.
     """
-    texts = {slot_of(scored): shown_text(options.renderer, scored.node) for scored in evidence}
-    nodes, unreadable = _readable(evidence, texts)
+    nodes, unreadable = _readable(evidence, options.renderer)
     begun = _begun((*evidence.trail.decisions, *unreadable), evidence.trail)
     last = None if nodes else _last_word(begun.decisions)
     if not nodes and (last is None or last.reason != RefusalReason.prompt_too_long):
@@ -113,7 +112,7 @@ def make_plan(
     rendering = parts.renderer.render(packed.nodes)
     plan = replace(
         _worded(begun, packed, parts, query, rendering.text),
-        nodes=[_as_shown(scored, texts[slot_of(scored)]) for scored in packed.nodes],
+        nodes=[_as_shown(scored, parts.renderer) for scored in packed.nodes],
         sources=_sources(rendering.sources, packed, options.url_for, in_steps=in_steps),
         decisions=(*begun.decisions, *packed.unfit, *_cleaned(rendering.removed, packed.nodes)),
     )
@@ -184,10 +183,11 @@ def _measured(plan: Plan, packed: Packed, counter: TokenCounter, allowance: int,
     )
 
 
-def _readable(evidence: Evidence, texts: Mapping[int, str]) -> tuple[list[NodeWithScore], list[Decision]]:
+def _readable(evidence: Evidence, renderer: Renderer) -> tuple[list[NodeWithScore], list[Decision]]:
     """Leave out nodes that show no text: an image, or nothing but white space and invisible characters."""
-    dropped = [decision_on(scored, "empty_text") for scored in evidence if not texts[slot_of(scored)].strip()]
-    return [scored for scored in evidence if texts[slot_of(scored)].strip()], dropped
+    blank = [not shown_text(renderer, scored.node).strip() for scored in evidence]
+    dropped = [decision_on(scored, "empty_text") for scored, gone in zip(evidence, blank, strict=True) if gone]
+    return [scored for scored, gone in zip(evidence, blank, strict=True) if not gone], dropped
 
 
 def _has_no_origin(scored: NodeWithScore) -> bool:
@@ -196,7 +196,8 @@ def _has_no_origin(scored: NodeWithScore) -> bool:
     return scored.score is None and not node.metadata and not node.relationships
 
 
-def _as_shown(scored: NodeWithScore, shown: str) -> NodeWithScore:
+def _as_shown(scored: NodeWithScore, renderer: Renderer) -> NodeWithScore:
+    shown = shown_text(renderer, scored.node)
     return scored if shown == included_text(scored.node) else with_text(scored, shown)
 
 
