@@ -12,7 +12,7 @@ from llama_index.core.callbacks import CallbackManager
 from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
 from llama_index.core.schema import MetadataMode, QueryBundle
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from llama_index_grounded.events import SelectionEvent
 from llama_index_grounded.evidence import MetadataKeys, identity, with_text
@@ -194,6 +194,20 @@ def test_options_survive_dict_json_and_pickle(stage: Stage) -> None:
         repickled(stage),
     ):
         assert copied.to_dict() == stage.to_dict()
+
+
+def test_a_stage_stands_in_a_model_of_the_application() -> None:
+    """What Pydantic writes of a configuration with a stage in it, it reads again; another name is refused."""
+
+    class Settings(BaseModel):
+        gate: ScoreGate
+
+    settings = Settings(gate=ScoreGate(min_score=0.3))
+    written = settings.model_dump()
+    assert Settings.model_validate(written).model_dump() == written
+    assert Settings.model_validate_json(settings.model_dump_json()).gate.min_score == 0.3
+    with pytest.raises(ValidationError, match="class_name"):
+        Settings.model_validate({"gate": {"class_name": "ScopedDedup", "min_score": 0.3}})
 
 
 def test_an_option_that_does_not_pickle_fails_loudly() -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.events import SelectionEvent, emit
@@ -100,6 +100,13 @@ class Stage(BaseNodePostprocessor):
     """True for a stage that has seen to it that this query may read the nodes."""
 
     keys: MetadataKeys = DEFAULT_KEYS
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_as_written(cls, data: Any) -> Any:
+        """Take what `model_dump` wrote: LlamaIndex puts the class name among the options."""
+        ours = isinstance(data, dict) and data.get("class_name") == cls.class_name()
+        return {name: value for name, value in data.items() if name != "class_name"} if ours else data
 
     @classmethod
     def class_name(cls) -> str:
