@@ -5,9 +5,16 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from llama_index_grounded.text.number_words import dates_of, readings_of, terms_of
+from llama_index_grounded.text.measures import MEASURES
+from llama_index_grounded.text.number_words import SCALES, dates_of, readings_of, terms_of
 from llama_index_grounded.text.quantities import Quantity, quantities
+from llama_index_grounded.text.signature import differs, signature
+
+UNITS = sorted({*(word for words in MEASURES.values() for word in words.split()), *SCALES, "iş günü", "working days"})
+CASES = {"i": "iİIı", "ı": "ıI", "s": "sSſ", "k": "kK\u212a"}
 
 
 def values(quantity: Quantity) -> list[str]:
@@ -221,3 +228,14 @@ def test_a_place_behind_and_is_a_place() -> None:
         ("ordinal", ((Decimal(202),),))
     ]
     assert quantities("a twenty second delay")[0].readings == ((Decimal(20),),)
+
+
+@given(st.sampled_from(UNITS), st.data())
+def test_units_are_read_in_any_case(unit: str, data: st.DataObject) -> None:
+    """Turkish capitals with and without their dots, and whatever else ignoring case takes for one letter."""
+    letters = [data.draw(st.sampled_from(CASES.get(letter, letter + letter.upper()))) for letter in unit]
+    plain, written = f"Within 5 {unit}, they say.", f"Within 5 {''.join(letters)}, they say."
+    assert [(found.measure, found.readings) for found in quantities(written)] == [
+        (found.measure, found.readings) for found in quantities(plain)
+    ]
+    assert differs(signature(plain), signature(written)) == ""

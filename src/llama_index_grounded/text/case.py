@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["lower"]
+__all__ = ["any_case", "lower"]
+
+_ALIKE = str.maketrans("ıſμ", "isµ")
 
 
 def lower(text: str) -> str:
@@ -13,3 +15,13 @@ def lower(text: str) -> str:
         ('iade', 2)
     """
     return text.replace("İ", "i").lower()
+
+
+def any_case(text: str) -> str:
+    """Return the same for all texts that a pattern which ignores case takes for one: ``ı`` is ``i`` for it.
+
+    Example:
+        >>> any_case("YIL") == any_case("yıl"), lower("YIL") == lower("yıl")
+        (True, False)
+    """
+    return lower(text).translate(_ALIKE)

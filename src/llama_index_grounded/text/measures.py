@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from llama_index_grounded.text.case import any_case
+
 __all__ = ["MEASURES", "measure_at"]
 
 MEASURES = {
@@ -31,7 +33,7 @@ MEASURES = {
     "tonne": "ton tons tonne tonnes",
     "pound": "lb lbs",
 }
-_OF = {word: measure for measure, words in MEASURES.items() for word in words.split()}
+_OF = {any_case(word): measure for measure, words in MEASURES.items() for word in words.split()}
 _ENDINGS = r"(?:l[ıiuü][kğ]\w{0,6}|[üıui]|[dt][ae]n?|[ae]|s[ıi]|[ıiuü]n|l[ae]r\w{0,4})?"
 _BEHIND = re.compile(
     rf"[\s-]?(?:(?:full |clear )?(?P<of>business|working|calendar|iş|takvim)[\s-])?"
@@ -50,6 +52,6 @@ def measure_at(text: str, at: int) -> str:
     behind = _BEHIND.match(text, at)
     if behind is None:
         return ""
-    measure = _OF[behind["unit"].lower()]
-    working = (behind["of"] or "").lower() in {"business", "working", "iş"}
+    measure = _OF[any_case(behind["unit"])]
+    working = any_case(behind["of"] or "") in {"business", "working", "iş"}
     return f"working {measure}" if working else measure

@@ -37,7 +37,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from llama_index_grounded.text import number_shapes as shapes
-from llama_index_grounded.text.case import lower
+from llama_index_grounded.text.case import any_case, lower
 from llama_index_grounded.text.measures import measure_at
 from llama_index_grounded.text.number_forms import READERS, Kind, Quantity, Reading, date, seconds_of
 from llama_index_grounded.text.number_phrases import Spoken, lone_word
@@ -160,7 +160,7 @@ def _multiplied(folded: str, found: Quantity) -> Quantity:
     behind = shapes.MULTIPLIER.match(folded, found.end)
     if behind is None or not found.numeral or (not behind["word"] and _in_letters(folded, found.start)):
         return found
-    zeros = shapes.ZEROS[lower(behind["sure"] or behind["maybe"] or behind["short"] or behind["word"])]
+    zeros = shapes.ZEROS[any_case(behind["sure"] or behind["maybe"] or behind["short"] or behind["word"])]
     times = tuple((shifted(value, zeros),) for (value,) in found.readings if value is not None)
     return replace(
         found,

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from llama_index_grounded.text.case import lower
+from llama_index_grounded.text.case import any_case, lower
 from llama_index_grounded.text.measures import MEASURES
 from llama_index_grounded.text.number_forms import Quantity
 from llama_index_grounded.text.opposites import TURKISH_WITHOUT, opposites
@@ -71,7 +71,10 @@ _MEASURES = {
     **{unit: unit for unit in ("mm", "cm", "km", "kg", "mg", "ml")},
 }
 _MEASURE_OF = {
-    word: measure for table in (MEASURES, _MEASURES) for measure, words in table.items() for word in words.split()
+    any_case(word): measure
+    for table in (MEASURES, _MEASURES)
+    for measure, words in table.items()
+    for word in words.split()
 }
 _ENDINGS = r"(?:l[ıiuü][kğ]\w{0,6}|[üıui]|[dt][ae]n?|[ae]|s[ıi])?"
 _BEHIND = re.compile(
@@ -220,8 +223,8 @@ def _numbers(text: str) -> Iterator[Mark]:
             continue
         end, measure = found.end, ""
         if behind is not None:
-            end, of = behind.end(), (behind["of"] or "").lower()
-            measure = _MEASURE_OF[behind["unit"].lower()]
+            end, of = behind.end(), any_case(behind["of"] or "")
+            measure = _MEASURE_OF[any_case(behind["unit"])]
             working = of.strip(" \u00a0-").rpartition(" ")[2] in {"business", "working", "iş"}
             measure = f"working {measure}" if working else measure
         yield Mark(
