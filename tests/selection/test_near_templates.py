@@ -37,6 +37,7 @@ VALUES = [
         "½",
         "0.5",
     ),
+    *("5", "5a", "5b", "5 A", "5B", "mW", "MW", "+3", "-3", "x < y", "x > y", "1990s", "1990"),
     *("January", "February", "once", "twice", "03/04/2026", "04/03/2026", "A", "B", "красный", "синий", "not", ""),
 ]
 
@@ -62,11 +63,16 @@ def alike(one: str, other: str) -> bool:
 
 @pytest.mark.parametrize(
     "one, other",
-    [("5 mg", "5 g"), ("January", "February"), ("≥ 5", "≤ 5"), ("IV", "VI"), ("③", "②"), ("once", "twice")],
+    [
+        *(("5 mg", "5 g"), ("January", "February"), ("≥ 5", "≤ 5"), ("IV", "VI"), ("③", "②"), ("once", "twice")),
+        *(("5a", "5b"), ("5", "5a"), ("1040A", "1040B"), ("5 mW", "5 MW"), ("500 Mb", "500 MB"), ("5", "5 mg")),
+        *(("UTC-3", "UTC+3"), ("UTC+03:00", "UTC-03:00"), ("x = 5", "x != 5"), ("a && b", "a || b"), ("C++", "C")),
+        *(("if (!ready)", "if (ready)"), ("12B2", "12C2"), ("1,500", "1.500")),
+    ],
 )
 @pytest.mark.parametrize("method", ["lexical", "embedding"])
 def test_one_small_difference_keeps_two_texts(method: Any, one: str, other: str) -> None:
-    """At the default threshold, a unit, month, sign or numeral alone makes another text."""
+    """At the default threshold, a unit, month, sign, numeral, letter or operator alone makes another text."""
     model = MockEmbedding(embed_dim=4) if method == "embedding" else None
     nodes = make_nodes([TEMPLATE.format(one), TEMPLATE.format(other)])
     assert len(NearDuplicateFilter(method=method, embed_model=model).postprocess_nodes(nodes)) == 2

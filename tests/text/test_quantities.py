@@ -13,7 +13,9 @@ from llama_index_grounded.text.number_words import SCALES, dates_of, readings_of
 from llama_index_grounded.text.quantities import Quantity, quantities
 from llama_index_grounded.text.signature import differs, signature
 
-UNITS = sorted({*(word for words in MEASURES.values() for word in words.split()), *SCALES, "iş günü", "working days"})
+UNITS = sorted(
+    {*(word for words in MEASURES.values() for word in words.split()), *SCALES, "iş günü", "working days"} - {"second"}
+)
 CASES = {"i": "iİIı", "ı": "ıI", "s": "sSſ", "k": "kK\u212a"}
 
 

@@ -42,7 +42,8 @@ class NearDuplicateFilter(Stage):
 
     Texts are near-duplicates if they share enough of their word triples (``"lexical"``: Jaccard index, case and
     punctuation aside) or their embeddings point the same way (``"embedding"``: cosine), and if their numbers, dates,
-    negations and opposites are the same (`text.signature`). Where a few words differ that may be one of these, in an
+    negations and opposites are the same (`text.signature`), with the letters at the numbers (`text.fastened`), signs,
+    operators and units whose case matters (`text.symbols`). Where a few words differ that may be one of these, in an
     unknown notation or another language than English and Turkish, both texts stay (`text.wording`). Names are not
     looked at. Blank texts stay.
 

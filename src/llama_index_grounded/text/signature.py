@@ -117,6 +117,8 @@ class Mark:
     numeral: str
     written: str
     """As it stands in the text, with its unit."""
+    span: tuple[int, int]
+    """Where it begins and ends there."""
 
     def agrees(self, other: Mark) -> bool:
         """Return whether the two may stand for the same."""
@@ -234,6 +236,7 @@ def _numbers(text: str) -> Iterator[Mark]:
             frozenset(found.readings),
             found.numeral.lstrip("v"),
             " ".join(text[found.start : end][:_LONGEST].split()),
+            (found.start, end),
         )
 
 

@@ -1,4 +1,7 @@
-"""What two texts must agree in to be near-duplicates: numbers, dates, negations, telling words.
+"""What two texts must agree in to be near-duplicates: numbers, dates, negations, telling words, symbols.
+
+Numbers are compared more strictly here than in `signature`: the letters at them, and a unit that only one text has,
+make another number, and "1,500" is not "1.500" though each may be what the other is.
 
 `key` is the same for all texts that may say the same, so that many texts can be told apart without a look at each pair.
 """
@@ -6,17 +9,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
+from llama_index_grounded.text.fastened import fastened
 from llama_index_grounded.text.quantities import quantities
-from llama_index_grounded.text.signature import Mark, Signature, differs, signature, with_unit
-from llama_index_grounded.text.wording import Wording, reworded, wording
+from llama_index_grounded.text.signature import Mark, Signature, differs, signature
+from llama_index_grounded.text.symbols import symbols
+from llama_index_grounded.text.wording import Wording, first_difference, reworded, wording
 
 __all__ = ["Statement", "apart", "statement"]
 
 _ALIKE = frozenset({"number", "version", "digits"})
+_DIGIT = re.compile(r"\d")
+_THOUSANDS = re.compile(r"(?<=\d)[.,](?=\d{3})")
+"""Marks that divide thousands or begin a fraction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +33,9 @@ class Statement:
 
     signature: Signature
     wording: Wording
+    letters: tuple[str, ...]
+    """Those that belong to a number."""
+    symbols: tuple[str, ...]
     key: Hashable | None
     """Two texts with different keys are surely apart; None for a text that may agree with texts of any key."""
 
@@ -32,17 +43,20 @@ class Statement:
 def statement(text: str) -> Statement:
     """Work out what a text says, in linear time; nothing in a text makes this raise."""
     found = signature(text)
-    spans = [(one.start, with_unit(text, one.end)) for one in quantities(text)] if found.numbers else ()
-    worded = wording(text, spans)
-    numbers = tuple(map(_key_of, found.numbers))
+    numbers = quantities(text) if found.numbers or _DIGIT.search(text) else []
+    letters, signs = fastened(text, numbers), symbols(text, {one.start for one in numbers})
+    worded = wording(text, [mark.span for mark in found.numbers])
+    marks = tuple(map(_key_of, found.numbers))
     key = (
-        numbers,
+        marks,
+        tuple(mark.measure for mark in found.numbers),
         frozenset(found.negations.items()),
         frozenset(found.links.items()),
         worded.telling,
-        worded.signs,
+        letters,
+        signs,
     )
-    return Statement(found, worded, None if None in numbers else key)
+    return Statement(found, worded, letters, signs, None if None in marks else key)
 
 
 def apart(one: Statement, other: Statement) -> str:
@@ -54,7 +68,23 @@ def apart(one: Statement, other: Statement) -> str:
         >>> apart(statement("Return it within 21 days."), statement("return it within twenty-one days!"))
         ''
     """
-    return differs(one.signature, other.signature) or reworded(one.wording, other.wording)
+    return (
+        differs(one.signature, other.signature)
+        or _other_number(one.signature.numbers, other.signature.numbers)
+        or first_difference("letters", one.letters, other.letters)
+        or first_difference("symbols", one.symbols, other.symbols)
+        or reworded(one.wording, other.wording)
+    )
+
+
+def _other_number(one: Sequence[Mark], other: Sequence[Mark]) -> str:
+    """Name two numbers that agree and are not surely the same: a unit is missing, or their marks differ."""
+    for mine, theirs in zip(one, other, strict=True):
+        marks, others = (_THOUSANDS.findall(mark.written) for mark in (mine, theirs))
+        unsure = len(mine.readings) > 1 and len(theirs.readings) > 1 and marks and others and marks != others
+        if unsure or mine.measure != theirs.measure:
+            return f"numbers: {mine.written} against {theirs.written}"
+    return ""
 
 
 def _key_of(mark: Mark) -> Hashable | None:

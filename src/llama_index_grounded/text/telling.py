@@ -26,15 +26,19 @@ weekend weekends|weekday weekdays
 gram g-gram|microgram micrograms mcg µg μg|ounce ounces oz|litre litres liter liters|millilitre millilitres ml
 gallon gallons|pint pints|yard yards|watt watts|kilowatt kilowatts kw|megawatt megawatts mw|celsius centigrade
 fahrenheit|pound pounds|volt volts|bit bits|ms millisecond milliseconds|percent pct|dozen dozens
+kilobit kilobits kbit kbits|megabit megabits mbit mbits|gigabit gigabits gbit gbits|kbyte kbytes|mbyte mbytes
+gbyte gbytes
 """
 _LONE = """
 once twice thrice daily weekly monthly yearly annually annual hourly nightly quarterly biweekly bimonthly biannual
 biannually biennial fortnight fortnights fortnightly decade century morning noon midday afternoon evening night
 midnight today tomorrow yesterday spring summer autumn winter christmas easter ramadan single double triple quadruple
 always sometimes often seldom rarely minimum maximum without unless except excepting excluding
+twenties thirties forties fifties sixties seventies eighties nineties plus minus
 ii iii iv vi vii viii ix xi xii xiii
 günlük haftalık aylık yıllık sabah öğle akşam gece bugün yarın dün ilkbahar sonbahar kış çift yarım düzine daima bazen
-nadiren hariç dışında
+nadiren hariç dışında artı eksi birer ikişer üçer dörder beşer altışar yedişer sekizer dokuzar onar
+üçte dörtte beşte altıda yedide sekizde dokuzda onda
 零 〇 一 二 两 三 四 五 六 七 八 九 十 百 千 萬 万 億 亿 半
 """
 _NOT = """
@@ -65,8 +69,9 @@ LIMITING_WORDS = _set(
     """
     previous next last current former latter half quarter both all some any each every few several many most more less
     least fewer only above below over under before after until till since within beyond exceeding during early earlier
-    late later usually including included mild moderate severe fall first second third
-    tek her bazı hep sadece yalnız yalnızca önce sonra ilk son üstünde altında dahil
+    late later usually including included inclusive exclusive mild moderate severe fall first second third
+    tek her bazı hep sadece yalnız yalnızca önce sonra öncesi sonrası öncesinde sonrasında ilk son geçen gelecek
+    önümüzdeki üstünde altında üzerinde içinde dahil
     """
 )
 """Words that limit what is said: they matter where little else differs."""

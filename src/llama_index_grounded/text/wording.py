@@ -1,9 +1,9 @@
 """Whether a small difference in the words of two texts may be another number, date or negation.
 
-`signature` finds those that are written with digits, in number words or with the usual negations. What is left are
-words and signs in which two texts differ, and a rule for each kind:
+`signature` finds those that are written with digits, in number words or with the usual negations, `symbols` those that
+are no words. What is left are words in which two texts differ, and a rule for each kind:
 
-1. Telling words (`telling`: January, twice, hardly, hours) and signs (≥, ³, ①, °) must be the same in the same order.
+1. Telling words (`telling`: January, twice, hardly, hours) must be the same in the same order.
 2. Where a few words differ, a word of three letters or fewer may be a unit, a numeral or a code (mg, IV, GMT), a
    limiting word changes what is said (before, each), and a word that is not of English or Turkish, by its letters or
    by the sentence and text that it stands in, may be anything: such texts do not say the same.
@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
@@ -26,7 +26,7 @@ from llama_index_grounded.text.case import lower
 from llama_index_grounded.text.scripts import UNSPACED
 from llama_index_grounded.text.telling import FUNCTION_WORDS, LIMITING_WORDS, marks_of_a_language, telling
 
-__all__ = ["Wording", "reworded", "wording"]
+__all__ = ["Wording", "first_difference", "reworded", "wording"]
 
 _FEW, _FEW_ADDED = 6, 4
 """Most words, of both texts or more than in the other one, that are a small difference."""
@@ -40,11 +40,6 @@ _MARKUP = re.compile(r"(?:`{3,}|~{3,})[ \t]?\w*|\{\{[^{}]{0,200}\}\}")
 _FOREIGN = re.compile(rf"[^\W\d_a-zçğıöşüâîû]|[{UNSPACED}]")
 _WORDS_TO_A_MARK = 20
 _MAY = re.compile(r"(?<=[a-z,;] )May\b")
-_COMPARED = re.compile(r"[<>]=?(?=\s?\d)")
-_SIGN = re.compile(r"[^\x00-\x7f]")
-_SIGNS = frozenset({"No", "Nl", "Sm", "So"})
-_NO_SIGNS = frozenset("©®™¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞¬￼\ufffd")
-_BULLET = re.compile(r"(?m)^[ \t]*[●○■□▪▫◆◇►▶‣★☆→➤⁃]")
 _DENIAL = re.compile(r"m[ae]y?")
 _HARMONY = str.maketrans("ıüuoöe", "iiiaaa")
 
@@ -54,7 +49,6 @@ class Wording:
     """The words of a text as they are compared."""
 
     telling: tuple[str, ...] = ()
-    signs: tuple[str, ...] = ()
     words: Counter[str] = field(default_factory=Counter[str])
     unknown: frozenset[str] = frozenset()
     """Those that stand in a sentence of another language."""
@@ -94,7 +88,7 @@ def wording(text: str, numbers: Collection[tuple[int, int]] = ()) -> Wording:
             unknown.update(others)
         else:
             unknown.update(filter(_FOREIGN.search, others))
-    return Wording(tuple(tells), tuple(_signs(text)), words, frozenset(unknown))
+    return Wording(tuple(tells), words, frozenset(unknown))
 
 
 def reworded(one: Wording, other: Wording) -> str:
@@ -106,12 +100,9 @@ def reworded(one: Wording, other: Wording) -> str:
         >>> reworded(wording("It is sent quickly."), wording("It is sent promptly."))
         ''
     """
-    for these, those in ((one.telling, other.telling), (one.signs, other.signs)):
-        if these != those:
-            pair = next(pair for pair in zip_longest(these, those, fillvalue="nothing") if pair[0] != pair[1])
-            return f"words: {pair[0]} against {pair[1]}"
-    if one.words == other.words:
-        return ""
+    told = first_difference("words", one.telling, other.telling)
+    if told or one.words == other.words:
+        return told
     mine, theirs = one.words - other.words, other.words - one.words
     if _size(mine) + _size(theirs) > (_FEW if mine and theirs else _FEW_ADDED):
         return ""
@@ -121,6 +112,12 @@ def reworded(one: Wording, other: Wording) -> str:
     pairs = ((word, more) for word in mine for more in theirs)
     denied = next((pair for pair in pairs if _denies(*pair) or _denies(*pair[::-1])), None)
     return f"words: {denied[0]} against {denied[1]}" if denied else ""
+
+
+def first_difference(what: str, one: Sequence[str], other: Sequence[str]) -> str:
+    """Name the first place in which two rows differ; empty where they are the same."""
+    pairs = zip_longest(one, other, fillvalue="nothing")
+    return next((f"{what}: {mine} against {theirs}" for mine, theirs in pairs if mine != theirs), "")
 
 
 def _without(text: str, numbers: Collection[tuple[int, int]]) -> str:
@@ -134,15 +131,6 @@ def _without(text: str, numbers: Collection[tuple[int, int]]) -> str:
 
 def _without_code(chunk: re.Match[str]) -> str:
     return " " if len(chunk[0]) <= _LONGEST_CHUNK and _CODE.search(chunk[0]) else chunk[0]
-
-
-def _signs(text: str) -> list[str]:
-    found = [sign[0] for sign in _COMPARED.finditer(text)]
-    if text.isascii():
-        return found
-    others = set(_SIGN.findall(text))
-    wanted = {sign for sign in others if sign not in _NO_SIGNS and unicodedata.category(sign) in _SIGNS}
-    return found + [sign for sign in _BULLET.sub("", text) if sign in wanted] if wanted else found
 
 
 def _size(words: Counter[str]) -> float:
