@@ -16,6 +16,7 @@ from typing import Any, Literal, cast
 from llama_index.core.vector_stores import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
 
 from llama_index_grounded.errors import ConfigurationError
+from llama_index_grounded.text.case import bare
 
 __all__ = ["OVERWRITTEN", "Truth", "check_filters", "holds", "is_empty"]
 
@@ -34,6 +35,8 @@ def holds(filters: MetadataFilters, metadata: Mapping[str, Any]) -> Truth:
     Values compare within their own kind only: texts with texts, numbers with numbers (1 equals 1.0), lists with lists.
     The text ``"007"`` is neither equal nor unequal to the number 7, and ``True`` is no number. A missing field, a None
     and a value of no kind (a date object, a mapping, not-a-number) leave every operator undecided but ``IS_EMPTY``.
+    A match that ignores case holds where Unicode's lower case has the text; it is undecided where the texts differ in
+    dots and marks on letters or in the likes of ``ß`` and ``ss``, which a language or a store may take for one.
     AND, OR and NOT follow Kleene's strong logic; NOT over several filters means that none of them holds.
 
     Args:
@@ -183,7 +186,10 @@ def _has_part(found: Any, wanted: str) -> Truth:
 
 
 def _has_part_in_any_case(found: Any, wanted: str) -> Truth:
-    return wanted.lower() in found.lower() if isinstance(found, str) else None
+    """Ignore case as stores do; what another language takes for the same letters is undecided, not absent."""
+    if not isinstance(found, str):
+        return None
+    return True if wanted.lower() in found.lower() else None if bare(wanted) in bare(found) else False
 
 
 _OPERATORS: dict[FilterOperator, tuple[_Shape, Callable[[Any, Any], Truth]]] = {

@@ -1,8 +1,10 @@
-"""Lower case in which a dotted capital ``İ`` is one plain letter."""
+"""Texts without their case, where ``İ`` and ``ı`` make a difference that Python's own methods do not know."""
 
 from __future__ import annotations
 
-__all__ = ["any_case", "lower"]
+import unicodedata
+
+__all__ = ["any_case", "bare", "lower"]
 
 _ALIKE = str.maketrans("ıſμ", "isµ")
 
@@ -25,3 +27,17 @@ def any_case(text: str) -> str:
         (True, False)
     """
     return lower(text).translate(_ALIKE)
+
+
+def bare(text: str) -> str:
+    """Return the same for all texts that any language or store may take for one when it ignores case.
+
+    ``ı`` is ``i``, ``ß`` is ``ss``, and marks on letters are left out, as capitals often are without them.
+
+    Example:
+        >>> bare("GİZLİ") == bare("gızlı"), bare("STRASSE") == bare("straße"), bare("ΑΠΌΡΡΗΤΟ") == bare("ΑΠΟΡΡΗΤΟ")
+        (True, True, True)
+    """
+    decomposed = unicodedata.normalize("NFKD", text.casefold()).casefold()
+    letters = "".join(letter for letter in decomposed if not unicodedata.combining(letter))
+    return letters.translate(_ALIKE)
