@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -81,11 +83,16 @@ def test_equal_dates_keep_rank_order() -> None:
 
 
 def test_p10_does_not_come_before_p2() -> None:
-    """Pages sort as numbers, whatever stands around them; roman and unnumbered ones behind."""
+    """Pages sort as numbers, whatever stands around them; roman ones stand in front, unnumbered ones behind."""
     pages = ["p10", "p2", "p1", "iv", None, "10", "P3"]
     fields = [{"document_id": "manual", "page": page} for page in pages]
     ordered = SourceOrder(by="position").postprocess_nodes(make_nodes([str(page) for page in pages], metadata=fields))
-    assert texts(ordered) == ["10", "iv", "p1", "p2", "P3", "p10", "None"]
+    assert texts(ordered) == ["iv", "10", "p1", "p2", "P3", "p10", "None"]
+
+    labels = ["3", "ix", "v", "i", "1", "xl", "xxxix", "IV", "12", "A", "vi"]
+    fields = [{"document_id": "manual", "page": label} for label in labels]
+    ordered = SourceOrder(by="position").postprocess_nodes(make_nodes(labels, metadata=fields))
+    assert texts(ordered) == ["i", "v", "vi", "ix", "xxxix", "xl", "1", "3", "12", "A", "IV"]
 
 
 def test_the_best_ranked_document_comes_first() -> None:
@@ -174,6 +181,9 @@ def test_natural_keys_compare(one: str, other: str) -> None:
     [
         *("", "soon", "2026-02-30", "12.03.2026", "20260", "2026-3-4-5", "9999999-01-01", "1984 Main Street"),
         *("2026/13/01", "2026/12", "2026-12/01", "2026年12月1日", "2026-12-01st"),
+        *("2026-12-01T25:00", "2026-12-01 10:00 noon", "2026-03-01T99:99", "2026-03-01 banana", "2026-03-01T"),
+        *("2026-03-01 13 PM", "2026-03-01 0 am", "2026-03-01T10:00+25:00", "2026-03-01T10:60", "2026-03T10:00"),
+        *("2026-W54-1", "2026-W10-8", "2026-03-01T24:01", "20261301", "2026-03-01T10:00:00ZZ", "2026-03-01 10.30"),
     ],
 )
 def test_what_is_no_date_is_unknown(written: str) -> None:
@@ -182,11 +192,55 @@ def test_what_is_no_date_is_unknown(written: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "written", ["2026/12/01", "2026.12.1", "2026-12-1", "2026-12-01T25:00", "2026-12-01 10:00 noon", " 2026-12 "]
+    "written",
+    [
+        *("2026/12/01", "2026.12.1", "2026-12-1", " 2026-12 ", "20261201", "2026-W49-2", "2026W492", "2026-12-01T00"),
+        *("2026-12-01T03:00+03", "2026-12-01t00:00z", "2026-12-01 12 AM", "2026-11-30T24:00", "2026-12-01T00:00 UTC"),
+    ],
 )
 def test_dates_with_the_year_first_are_read(written: str) -> None:
     """Year, month and day in this order are one date, whichever mark stands between them."""
     assert when(written) == when("2026-12-01")
+
+
+@pytest.mark.parametrize(
+    "written, same",
+    [
+        ("2026-03-01T10:00:00+0300", "2026-03-01T07:00:00"),
+        ("2026-03-01T10:00:00-03:30", "2026-03-01T13:30:00"),
+        ("2026-03-01T23:30:00.5Z", "2026-03-01T23:30:00.500000+00:00"),
+        ("2026-03-01T23:30:00,5Z", "2026-03-01T23:30:00.5"),
+        ("2026-03-01T23:30:00.125000000Z", "2026-03-01T23:30:00.125"),
+        ("20260301T233000Z", "2026-03-01 23:30"),
+        ("2026-03-01 9 PM", "2026-03-01T21:00"),
+        ("2026/3/1 9:05 p.m.", "2026-03-01T21:05:00"),
+        ("2026-03-01 12:30am", "2026-03-01T00:30"),
+        ("2026-03-01 9:05", "2026-03-01T09:05Z"),
+    ],
+)
+def test_times_are_read_in_every_usual_form(written: str, same: str) -> None:
+    """Fractions of any length, zones with and without a colon, basic forms, a.m. and p.m.: the hour always counts."""
+    assert when(written) == when(same) != when(written[:8])
+    assert when(same) is not None
+
+
+@given(st.datetimes(timezones=st.none() | st.timezones()), st.sampled_from(["auto", "minutes", "hours"]))
+def test_what_python_writes_is_read(moment: datetime, timespec: str) -> None:
+    """Every moment in the form of the standard library is read as that moment."""
+    written = moment.isoformat(timespec=timespec)
+    again = datetime.fromisoformat(written)
+    zoned = again if again.tzinfo else again.replace(tzinfo=timezone.utc)
+    offset = zoned.utcoffset() or timedelta(0)
+    expected = zoned.replace(tzinfo=None) - datetime(1970, 1, 1)  # noqa: DTZ001 - a zone could leave the range of dates
+    assert when(written) == pytest.approx((expected - offset).total_seconds(), abs=1e-4)
+
+
+@given(st.text(alphabet="0123456789-/.:TZW+ apm", max_size=24))
+def test_no_text_makes_reading_raise(written: str) -> None:
+    """A date is read or unknown, and the hour of the day never makes more than a day of difference."""
+    moment = when(written)
+    day = when(re.split("[T ]", written.strip())[0])
+    assert moment is None or (day is not None and abs(moment - day) <= 2 * 86400)
 
 
 @pytest.mark.parametrize("options", [{"by": "rank"}, {"newest": "top"}, {"order": "date"}])

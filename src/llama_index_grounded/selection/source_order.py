@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from datetime import date, datetime, timezone
+from datetime import date
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle, TextNode
@@ -25,10 +25,19 @@ __all__ = ["By", "Newest", "SourceOrder", "natural", "when"]
 By = Literal["date", "position"]
 Newest = Literal["first", "last"]
 _DIGITS = re.compile(r"(\d+)")
-_DATE = re.compile(
-    r"(?P<year>\d{4})(?:-(?P<month>\d{1,2}))?"
-    r"|(?P<y>\d{4})(?P<mark>[-/.])(?P<m>\d{1,2})(?P=mark)(?P<d>\d{1,2})(?:[T ].*)?"
+_MOMENT = re.compile(r"(?P<day>[-/.\dW]+)(?:[Tt\s]\s*(?P<clock>.+))?", re.DOTALL)
+_WHOLE_DAY = re.compile(r"(\d{4})(?:([-/.])(\d{1,2})\2(\d{1,2})|()(\d{2})(\d{2}))")
+_PARTIAL_DAY = re.compile(r"(\d{4})(?:-(\d{1,2}))?")
+_WEEK = re.compile(r"(\d{4})-?W(\d{2})(?:-?(\d))?")
+_CLOCK = re.compile(
+    r"(?P<hour>\d{1,2})(?::?(?P<minute>(?<=\d\d)\d{2}|(?<=:)\d{2})(?::?(?P<second>\d{2})(?P<fraction>[.,]\d+)?)?)?"
+    r"(?:\s?(?P<half>[ap])(?:m|\.m\.))?"
+    r"\s?(?:Z|UTC|GMT|(?P<sign>[-+\u2212])(?P<hours>\d{2})(?::?(?P<minutes>\d{2})(?::?(?P<seconds>\d{2}(?:\.\d+)?))?)?)?",
+    re.IGNORECASE,
 )
+_HOUR, _MINUTE, _HALF_DAY, _DAY = 3600, 60, 12, 24
+_ROMAN = re.compile(r"(?=.)(?:x{0,3}|xl|lx{0,3})(?:ix|iv|v?i{0,3})")
+_ROMAN_DIGITS = {"i": 1, "v": 5, "x": 10, "l": 50}
 
 
 class SourceOrder(Stage):
@@ -38,8 +47,9 @@ class SourceOrder(Stage):
 
     Args:
         by: ``"date"``: by the ``updated`` field. ``"position"``: documents by their best-ranked node, and within one
-            document version by character position, else by page (p10 after p2), else by chunk id. Positions count
-            within one source node: where a document version has several, these come by page, else by rank.
+            document version by character position, else by page (p10 after p2, iv before 1), else by chunk id.
+            Positions count within one source node: where a document version has several, these come by page, else by
+            rank.
         newest: With ``"date"``, where the newest node stands: models lean towards what stands last.
         keys: Names of the identifying metadata fields.
 
@@ -79,31 +89,55 @@ def when(written: str | None) -> float | None:
     """Read a date or time as seconds since 1970, in UTC where it names no zone; None for what is none.
 
     Dates may be partial: ``2026`` and ``2026-03`` stand for their first day. The year comes first; any other order of
-    the parts is not the same everywhere, and unknown.
+    the parts is not the same everywhere, and unknown, and so is a date behind which something else than a time stands.
+    The forms are those of ISO 8601, and a.m. and p.m.; Python's own reader knows other ones in every version.
 
     Example:
         >>> when("2026/12/01") == when("2026-12-01"), when("01.12.2026"), when("1984 Main Street")
         (True, None, None)
+        >>> when("2026-03-01 9:30 pm") == when("20260301T213000,0Z"), when("2026-03-01T99:99")
+        (True, None)
     """
-    if written is None:
+    found = _MOMENT.fullmatch(written.strip()) if written else None
+    if found is None:
         return None
-    text = written.strip()
+    day = _day(found["day"], partial=found["clock"] is None)
+    seconds = 0.0 if found["clock"] is None else _seconds(found["clock"])
+    return None if day is None or seconds is None else (day - date(1970, 1, 1)).days * _DAY * _HOUR + seconds
+
+
+def _day(written: str, *, partial: bool) -> date | None:
+    whole, week = _WHOLE_DAY.fullmatch(written), _WEEK.fullmatch(written)
+    begun = _PARTIAL_DAY.fullmatch(written) if partial else None
     try:
-        moment = datetime.fromisoformat(text.replace("Z", "+00:00") if text.endswith("Z") else text)
+        if whole is not None:
+            return date(int(whole[1]), int(whole[3] or whole[6]), int(whole[4] or whole[7]))
+        if week is not None:
+            return date.fromisocalendar(int(week[1]), int(week[2]), int(week[3] or 1))
+        return None if begun is None else date(int(begun[1]), int(begun[2] or 1), 1)
     except ValueError:
-        found = _DATE.fullmatch(text)
-        if found is None:
-            return None
-        year, month, day = found["year"] or found["y"], found["month"] or found["m"] or 1, found["d"] or 1
-        try:
-            moment = datetime.combine(date(int(year), int(month), int(day)), datetime.min.time())
-        except ValueError:
-            return None
-    zoned = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
-    try:
-        return (zoned - datetime(1970, 1, 1, tzinfo=timezone.utc)).total_seconds()
-    except OverflowError:  # a zone can push the first and the last day out of range
         return None
+
+
+def _seconds(written: str) -> float | None:
+    """Read a time of day with its zone as seconds from the beginning of the day in UTC."""
+    found = _CLOCK.fullmatch(written)
+    if found is None:
+        return None
+    hour, minute, second, more, minutes = (
+        int(found[name] or 0) for name in ("hour", "minute", "second", "hours", "minutes")
+    )
+    part = float(f"0.{found['fraction'][1:]}") if found["fraction"] else 0.0
+    beyond = float(found["seconds"] or 0)
+    if found["half"] and not 1 <= hour <= _HALF_DAY:
+        return None
+    if found["half"]:
+        hour = hour % _HALF_DAY + (_HALF_DAY if found["half"] in "pP" else 0)
+    clock = hour * _HOUR + minute * _MINUTE + second + part
+    if max(minute, second, minutes, beyond) >= _MINUTE or clock > _DAY * _HOUR or more >= _DAY:
+        return None
+    zone = more * _HOUR + minutes * _MINUTE + beyond
+    return clock - (zone if found["sign"] == "+" else -zone)
 
 
 def natural(text: str) -> tuple[tuple[int, int, str], ...]:
@@ -152,9 +186,16 @@ def _in_source(group: Sequence[NodeWithScore]) -> list[NodeWithScore]:
 
 
 def _page(scored: NodeWithScore) -> tuple[bool, tuple[tuple[int, int, str], ...]]:
-    """Return a key that sorts nodes without a page behind the others."""
+    """Return a key that sorts nodes without a page behind the others, and small roman pages, of a preface, in front."""
     page = field(scored.node, "page")
-    return page is None, natural(page or "")
+    roman = _ROMAN.fullmatch(page) if page else None
+    return page is None, natural(page or "") if roman is None else ((-1, _roman(roman[0]), ""),)
+
+
+def _roman(written: str) -> int:
+    """Return the value of a roman numeral."""
+    values = [_ROMAN_DIGITS[digit] for digit in written]
+    return sum(-value if value < max(values[place:]) else value for place, value in enumerate(values))
 
 
 def _start(node: BaseNode) -> int | None:
