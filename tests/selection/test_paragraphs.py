@@ -15,6 +15,11 @@ MARKS = st.sampled_from(
 )
 DOCUMENTS = st.lists(MARKS | st.text(max_size=8), max_size=20).map("".join)
 
+COUNTED = """
+- * + • ‣ – — ▪ ● □ ✓ ⚠️ ✅ ** . 1. 1) (1) [1] 12. a) (a) a. A. ç) (ç) ii. ii) (ii) IV. (IV) (Ⅳ) 1- a- 1: 1.1 1.1. 2.3.4)
+Step~1: Adım~2: Madde~3~– §~3 §3 ① ➓ （一） （1） 1、 十一、 3️⃣ **1.** __a)__ *(1)* >~1. >~- \\item <li>
+"""
+
 
 @given(text=DOCUMENTS)
 def test_the_blocks_hold_every_visible_character_in_order(text: str) -> None:
@@ -66,6 +71,26 @@ def test_folding_twice_is_folding_once(text: str) -> None:
         ("a | b\n--- | ---\n1 | 2", ["table"]),
         ("<table>\n<tr><td>1</td></tr>\n</table>", ["table"]),
         ("a | b is no table", ["prose"]),
+        ("(1) one\n\n(2) two\n\nText.", ["list", "prose"]),
+        ("i. one\n\nii. two\n\niii. three", ["list"]),
+        ("Text:\n(a) one\n(b) two", ["prose", "list"]),
+        ("<ul>\n<li>one</li>\n\n<li>two\n\nmore</li>\n</ul>\nText.", ["list", "prose"]),
+        ("<UL>\n\n<ul>\n\na\n\n</ul>\n\nb\n\n</UL>\n\nText.", ["list", "prose"]),
+        ("<li>two</li>\n\n<li>three</li>\n\nText.", ["list", "prose"]),
+        ("<pre>\na\n\n# b\n</pre>\n\nText.", ["code", "prose"]),
+        ("<pre>\nnever closed\n\nb", ["code"]),
+        ("<table>\n\n<tr><td>1</td></tr>\n\n</table>", ["table"]),
+        ("Text.\n<blockquote>\n\na\n\n</blockquote>", ["prose", "code"]),
+        ("<p>Text.</p>", ["prose"]),
+        ("\\begin{verbatim}\na\n\nb\n\\end{verbatim}\n\nText.", ["code", "prose"]),
+        ("\\begin{quote}\n\\begin{center}\n\na\n\\end{center}\n\nb\n\\end{quote}", ["code"]),
+        ("\\begin{document}\n\nText.", ["prose", "prose"]),
+        (".. code-block:: python\n\n   a\n\n   b\n\nText.", ["code", "prose"]),
+        ("Text::\n\n  a\n\n  b\n\nText.", ["prose", "code", "code", "prose"]),
+        ("!!! note\n\n    a\n\n    b\n\nText.", ["code", "prose"]),
+        ('??? note "Title"\n    a\n\nText.', ["code", "prose"]),
+        ("::: warning\n\na\n\nb\n\n:::\n\nText.", ["code", "prose"]),
+        ("a :: b\n\nQ: What?\nA: That.\n\nQ2: How?", ["prose", "prose", "prose"]),
         ("", []),
         (" \n\t\n", []),
     ],
@@ -73,6 +98,32 @@ def test_folding_twice_is_folding_once(text: str) -> None:
 def test_kinds_of_blocks(text: str, kinds: list[str]) -> None:
     """Markdown's blocks are told apart."""
     assert [block.kind for block in split_blocks(text)] == kinds
+
+
+@pytest.mark.parametrize("mark", [mark for line in COUNTED.splitlines() for mark in line.split(" ") if mark])
+def test_every_usual_mark_begins_a_list(mark: str) -> None:
+    """Whatever bullet or count stands before them, items are one list, also with blank lines between them."""
+    item = f"{mark.replace('~', ' ')} Switch off the main pump and wait until the green light is on."
+    assert [block.kind for block in split_blocks(f"{item}\n\n{item}\n\nText.")] == ["list", "prose"]
+    assert [block.kind for block in split_blocks(f"Text.\n{item}\n{item}")] == ["prose", "list"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "In 2024 it rained.",
+        "I am",
+        "Mild. Warm",
+        "(see below) we",
+        "A book",
+        "(Note) that",
+        "3 books",
+        "E-books",
+    ],
+)
+def test_other_beginnings_are_prose(text: str) -> None:
+    """A year, a short word and a remark in brackets begin no list."""
+    assert [block.kind for block in split_blocks(f"{text} are all that there is.")] == ["prose"]
 
 
 @pytest.mark.parametrize(
@@ -124,6 +175,17 @@ def test_words_are_counted_in_every_script(text: str, words: int) -> None:
         "a:\n\n" * 20_000,
         "|" * 100_000,
         "=" * 100_000 + " x",
+        "<ul>\n" * 50_000,
+        "<ul></ul>\n" * 20_000,
+        "\\begin{a}\n" * 50_000,
+        ":" * 100_000,
+        "::: a\n" * 30_000,
+        ".. a\n\n" * 30_000,
+        "> " * 50_000,
+        "1." * 50_000,
+        "<li " * 50_000,
+        "a " * 50_000,
+        "(" * 100_000,
     ],
     ids=lambda text: repr(text[:6]),
 )

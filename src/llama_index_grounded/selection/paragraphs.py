@@ -1,8 +1,9 @@
-"""Split a chunk into the blocks that may be removed as a whole, and the ones that frame them.
+r"""Split a chunk into the blocks that may be removed as a whole, and the ones that frame them.
 
-Only prose is ever compared paragraph by paragraph. Fenced or indented code, tables and lists are one block each, with
-the blank lines inside them. A heading, or a line in bold that stands alone, is no evidence: it frames what follows.
-Documents are written by anybody, so every rule runs in linear time.
+Only prose is ever compared paragraph by paragraph. Lists, tables, code and what a markup language holds together are
+one block each, with the blank lines inside them: fences, indented text, `<ul>`, `\begin{verbatim}`, `.. note::`,
+`!!! note`. What is opened and never closed goes on to the end. A heading, or a line in bold that stands alone, is no
+evidence: it frames what follows. Documents are written by anybody, so every rule runs in linear time.
 """
 
 from __future__ import annotations
@@ -11,22 +12,47 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal
 
-__all__ = ["MIN_WORDS", "Block", "fold", "has_unspaced", "may_be_unspaced", "split_blocks", "word_count"]
+__all__ = ["MIN_WORDS", "Block", "fold", "has_unspaced", "is_short", "may_be_unspaced", "split_blocks", "word_count"]
 
 MIN_WORDS = 8
 """Shorter paragraphs are never removed by themselves."""
 
 BlockKind = Literal["prose", "heading", "code", "table", "list"]
 
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,}|:{3,}(?!:)(?=.*\w))")
+_DIRECTIVE = re.compile(r" {0,3}(?:\.\. \S|(?:!!!|\?\?\?\+?) *\w)")
+_CONTAINER = re.compile(
+    r"\s*(?:<(?P<tag>table|[uod]l|pre|blockquote|details|aside|figure)\b|\\begin\{(?!document\})(?P<name>[a-z]+\*?)\})",
+    re.IGNORECASE,
+)
+_OPENING = "`~:.!?<\\#"
+"""What each of these, and a heading, begins with."""
 _HASHES = re.compile(r" {0,3}(#{1,6})(?=\s|$)")
 _UNDERLINE = re.compile(r" {0,3}(=+|-{2,})\s*$")
 _BOLD_LINE = re.compile(r"\s*(\*\*|__)(?=\S)([^*_]+)\1\s*$")
-_ITEM = re.compile(r"\s*(?:[-*+•‣◦–]|\d{1,3}[.)]|[a-zA-Z][.)])\s+\S")
+_NUMBER = r"\d{1,3}(?:\.\d{1,3}){0,5}"
+_COUNT = rf"(?:{_NUMBER}|[^\W\d_]|[ivxl]{{2,8}}|[一二三四五六七八九十百]{{2,4}})"
+_DASH = r"[-–—](?=\s)"
+_ITEM = re.compile(
+    rf"""[\s>]*(?:
+      [^\w\s|"'“”„«»‘’()\[\]{{}}<>`]{{1,5}}\s+(?!\|)
+    | [•‣◦·▪▫►▶●○■□◆◇☐☑☒✓✔✗✘➢➤→\uf0b7①-⓿❶-➓]\s*
+    | \d\ufe0f?\u20e3\s* | \\item\b\s* | <(?:li|dt|dd)\b[^<>]{{0,200}}>\s*
+    | (\*\*|__|[*_])?
+      (?: [(\[]{_COUNT}[)\]] | {_COUNT}(?:[.)]|{_DASH}) | [^\W\d_]{{2,20}}\ {_COUNT}[.):] | {_NUMBER}:
+        | (?:[^\W\d_]{{2,20}}\ )?{_NUMBER}\s?{_DASH} )
+      (?(1)\1) \s+
+    | [(（]{_COUNT}[)）]\s* | {_COUNT}[）、．]\s*
+    | §+\s?{_NUMBER}\s+ | (?=\d+\.){_NUMBER}\s+
+    )\S""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""A bullet or a count in any usual form, also quoted or in emphasis: "1.", "(a)", "iv)", "Step 2:", "3.1", "a-"."""
 _HTML_TABLE = re.compile(r"\s*</?(?:table|thead|tbody|tr|th|td)\b", re.IGNORECASE)
-_INDENTED = re.compile(r"(?: {4}|\t)")
+_INDENTED = re.compile(r"(?: {2}|\t)")
 _BOLD_LEVEL = 7
 
 # Scripts without spaces between words: how many characters make about one word.
@@ -65,6 +91,14 @@ def word_count(folded: str) -> int:
         folded = _NO_SPACES.sub(" ", _IDEOGRAPH.sub(" ", folded))
     spoken = sum(1 for part in folded.split() if any(ch.isalnum() for ch in part))
     return spoken + ideographs // _IDEOGRAPHS_PER_WORD + letters // _LETTERS_PER_WORD
+
+
+def is_short(text: str) -> bool:
+    """Tell whether a text has fewer words than a paragraph that may be removed by itself."""
+    if has_unspaced(text):
+        return word_count(text) < MIN_WORDS
+    spoken = (part for part in text.split() if any(map(str.isalnum, part)))
+    return sum(1 for _ in islice(spoken, MIN_WORDS)) < MIN_WORDS
 
 
 def has_unspaced(text: str) -> bool:
@@ -125,6 +159,10 @@ def _block_at(lines: Sequence[_Line], at: int) -> _Found:
     first = lines[at].text
     if fence := _FENCE.match(first):
         return _Found("code", _end_of_fence(lines, at, fence[1]))
+    if opened := _CONTAINER.match(first):
+        return _Found(_kind_of(opened["tag"]), _end_of_container(lines, at, opened))
+    if _DIRECTIVE.match(first):
+        return _Found("code", _end_of_indented(lines, at))
     if marks := _HASHES.match(first):
         return _Found("heading", at + 1, len(marks[1]), _hash_title(first[marks.end() :].strip()))
     if _ITEM.match(first):
@@ -167,6 +205,38 @@ def _end_of_fence(lines: Sequence[_Line], at: int, mark: str) -> int:
     return len(lines)
 
 
+def _kind_of(tag: str | None) -> BlockKind:
+    tag = (tag or "").lower()
+    return "table" if tag == "table" else "list" if tag in {"ul", "ol", "dl"} else "code"
+
+
+def _end_of_container(lines: Sequence[_Line], at: int, opened: re.Match[str]) -> int:
+    """Find where a container is closed, past those of its own name inside it."""
+    tag, name = opened["tag"], re.escape(opened["name"] or "")
+    mark = re.compile(rf"<(/)?{tag}\b" if tag else rf"\\(?:begin|(end))\{{{name}\}}", re.IGNORECASE)
+    depth = 0
+    for place in range(at, len(lines)):
+        depth += sum(-1 if found[1] else 1 for found in mark.finditer(lines[place].text))
+        if depth <= 0:
+            return place + 1
+    return len(lines)
+
+
+def _end_of_indented(lines: Sequence[_Line], at: int) -> int:
+    """A directive goes on as long as what follows is indented."""
+    place = at + 1
+    while place < len(lines) and lines[place].text[0].isspace():
+        place += 1
+    return place
+
+
+def _opens(line: str) -> bool:
+    """Tell whether a line begins a block wherever it stands."""
+    if line.lstrip()[0] not in _OPENING:
+        return False
+    return any(mark.match(line) for mark in (_HASHES, _FENCE, _CONTAINER, _DIRECTIVE))
+
+
 def _end_of_list(lines: Sequence[_Line], at: int) -> int:
     """A list goes on over blank lines as long as items or indented lines follow."""
     place = at + 1
@@ -174,7 +244,7 @@ def _end_of_list(lines: Sequence[_Line], at: int) -> int:
         line = lines[place].text
         if line.strip():
             goes_on = _ITEM.match(line) or line[0].isspace() or bool(lines[place - 1].text.strip())
-            if _HASHES.match(line) or (not line[0].isspace() and _FENCE.match(line)) or not goes_on:
+            if _HASHES.match(line) or (not line[0].isspace() and _opens(line)) or not goes_on:
                 break
         place += 1
     return place
@@ -184,7 +254,7 @@ def _end_of_paragraph(lines: Sequence[_Line], at: int) -> int:
     place = at + 1
     while place < len(lines):
         line = lines[place].text
-        if not line.strip() or _HASHES.match(line) or _FENCE.match(line) or _ITEM.match(line):
+        if not line.strip() or _opens(line) or _ITEM.match(line):
             break
         place += 1
     return place
