@@ -54,6 +54,24 @@ def test_a_line_that_leads_in_what_stays_is_kept() -> None:
     assert dedup([f"{LEAD}\n\n- sealed music", chained])[1] == chained
 
 
+def test_a_sentence_before_what_is_never_cut_stays_before_its_labels_too() -> None:
+    """A list may be what a sentence is about, also across labels between the two; a heading ends that."""
+    for between in ("**Animals**", "Animals", "Animals:\n\nWe mean it.", "***"):
+        texts = [f"{A}\n\n{between}\n\n- {own}" for own in ("dogs\n- cats", "mice\n- rats")]
+        assert dedup(texts) == texts
+    assert dedup([f"{A}\n\n{B}", f"{A}\n\n## Animals\n\n- dogs\n- cats"])[1] == "## Animals\n\n- dogs\n- cats"
+
+
+def test_a_sentence_that_may_be_a_label_is_not_left_before_another_text() -> None:
+    """A short sentence goes with all that stands under it, and stays with a part of that."""
+    first = f"Business customers only.\n\n{A}\n\n{B}"
+    other = f"Private customers only.\n\n{C}"
+    assert dedup([first, f"{first}\n\n{other}"])[1] == other
+    assert dedup([first, f"Business customers only.\n\n{A}\n\n{C}\n\n{other}"])[1] == (
+        f"Business customers only.\n\n{C}\n\n{other}"
+    )
+
+
 def test_headings_and_lead_ins_do_not_stay_alone() -> None:
     """What only framed removed text goes with it, and a chunk of bare headings is dropped, naming its twin."""
     first = f"# Help\n\nE-books:\n\n{B}"

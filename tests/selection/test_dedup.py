@@ -172,7 +172,7 @@ def test_code_tables_and_lists_go_only_with_the_whole_chunk(block: str) -> None:
 def test_a_copy_of_a_shortened_chunk_is_still_a_copy() -> None:
     """Two equal chunks of which a third takes the prose leave one table, not two."""
     table = "| a | b |\n|---|---|\n| 1 | 2 |"
-    assert dedup([A, f"{A}\n\n{table}", f"{A}\n\n{table}"]) == [A, table]
+    assert dedup([A, f"{A}\n\n## Prices\n\n{table}", f"{A}\n\n## Prices\n\n{table}"]) == [A, f"## Prices\n\n{table}"]
 
 
 # Scopes and identities

@@ -3,34 +3,39 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 
 from llama_index.core.schema import NodeWithScore
 
 from llama_index_grounded.evidence import field, included_text, with_text
-from llama_index_grounded.selection.lead_ins import leads_in
-from llama_index_grounded.selection.paragraphs import fold, split_blocks
+from llama_index_grounded.selection.lead_ins import label_of, says_something
+from llama_index_grounded.selection.paragraphs import fold, is_short, split_blocks
 from llama_index_grounded.selection.remover import Cut
 
 __all__ = ["Chunk", "Frame"]
 
+_BOLD_LEVEL = 7
 _LEAD_IN_LEVEL = 8
-_LEVELS = 9
+_SENTENCE_LEVEL = 9
+_LABEL_LEVELS = {"lead-in": _LEAD_IN_LEVEL, "sentence": _SENTENCE_LEVEL}
+_LEVELS = 10
+_MOST_LABELS = 4
+"""How many labels above a block count one by one; the last of them stands for all that are farther away."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What gives a block its meaning: the headings above it and the lines that lead it in.
+    """What gives a block its meaning: the headings and labels above it and the lines that lead it in.
 
-    Two blocks of the same text say the same if they have the same lead-in lines, and the same headings as far as those
-    of both are known.
+    Two blocks of the same text say the same if they have the same lead-in lines, and the same headings and labels as
+    far as those of both are known.
     """
 
-    headings: tuple[str, ...]
-    """The nearest first. Those above the chunk's beginning are unknown."""
+    above: tuple[Hashable, ...]
+    """Headings, and labels since the last of them, the nearest first. Those above the chunk's beginning are unknown."""
     lead_ins: int
-    """Hash of the line that leads the block in ("E-books:") and of the ones right before that; 0 without any."""
+    """Hash of the label right before the block ("E-books:") and of the ones that lead that in; 0 without any."""
 
 
 class Chunk:
@@ -41,6 +46,7 @@ class Chunk:
         self.text = included_text(scored.node)
         self.blocks = split_blocks(self.text)
         self.folded = [fold(self.text[block.start : block.end]) for block in self.blocks]
+        self.labels = [label_of(block, self.text) for block in self.blocks]
         self.frames = list(self._frames())
         self.first = next((at for at, block in enumerate(self.blocks) if block.kind != "heading"), None)
         """The first block that is evidence; None for a chunk of nothing but headings."""
@@ -51,25 +57,35 @@ class Chunk:
         stated = field(self.scored.node, "heading")
         headings: tuple[str, ...] = () if stated is None else (fold(stated),)
         open_: list[tuple[int, str]] = []
-        lead_ins = 0
-        for at, block in enumerate(self.blocks):
-            if block.kind == "heading":
+        labels: tuple[Hashable, ...] = ()
+        lead_ins = earlier = 0
+        for block, label, folded in zip(self.blocks, self.labels, self.folded, strict=True):
+            if block.kind == "heading" and block.level < _BOLD_LEVEL:
                 while open_ and open_[-1][0] >= block.level:
                     open_.pop()
                 open_.append((block.level, fold(block.title)))
-                headings = tuple(title for _, title in reversed(open_))
-            yield Frame(headings, lead_ins)
-            lead_ins = hash((self.folded[at], lead_ins)) if leads_in(block, self.text) else 0
+                headings, labels = tuple(title for _, title in reversed(open_)), ()
+            yield Frame(labels + headings, lead_ins)
+            if not says_something(folded):
+                continue
+            text = fold(block.title) if block.level == _BOLD_LEVEL else "" if label is None else label.text
+            if text:
+                labels = (text, *labels)
+                labels = labels if len(labels) <= _MOST_LABELS else (*labels[:-2], hash(labels[-2:]))
+            # A sentence may be the label of what follows, but no label of another label.
+            lead_ins = 0 if label is None or label.kind == "line" else hash((label.text, earlier))
+            earlier = lead_ins if label is not None and label.kind == "lead-in" else 0
 
     def without(self, twins: Mapping[int, str], *, framed: bool) -> Cut:
         """Take out blocks that stand elsewhere.
 
-        A line that leads in what stays ("The following are excluded:") stays too. Headings that have lost everything
-        under them go as well, and so do lead-in lines of prose that the twins have.
+        A line that leads in what stays ("The following are excluded:") stays too, and, if framed, so does a paragraph
+        right before a list, a table or code, which may be about it. Headings that have lost everything under them go as
+        well, and so do labels of prose that the twins have.
 
         Args:
             twins: Places of the blocks, and the id of the node that holds each.
-            framed: Whether each twin stands behind the same lead-in lines, so that these need not be twins themselves.
+            framed: Whether each twin stands behind the same labels, so that these need not be twins themselves.
         """
         out = self._taken_out(twins, framed=framed)
         removed: dict[str, int] = defaultdict(int)
@@ -86,13 +102,16 @@ class Chunk:
         return Cut(with_text(self.scored, text.rstrip()), removed)
 
     def _taken_out(self, twins: Mapping[int, str], *, framed: bool) -> set[int]:
-        """Go up from the end, and know at each heading or lead-in line whether there was and is anything under it."""
+        """Go up from the end, and know at each heading or label whether there was and is anything under it."""
         out: set[int] = set()
         had, has = [False] * _LEVELS, [False] * _LEVELS
+        tied = {*self._introducing()} if framed else set[int]()
         for at in reversed(range(len(self.blocks))):
             level, evidence = self._level(at), self.blocks[at].kind != "heading"
+            # By position, a sentence that stands elsewhere is no less said there for what stands under it here.
+            level = 0 if level == _SENTENCE_LEVEL and not framed else level
             goes_along = had[level] and (framed or not evidence)
-            if not has[level] and (at in twins or (level and goes_along)):
+            if at not in tied and not has[level] and (at in twins or (level and goes_along)):
                 out.add(at)
             # A lead-in line right after another one stands under it; else a frame ends what stands under its equals.
             follows = level == _LEAD_IN_LEVEL and at and self._level(at - 1) == _LEAD_IN_LEVEL
@@ -105,7 +124,17 @@ class Chunk:
                     has[upper] = has[upper] or at not in out
         return out
 
+    def _introducing(self) -> Iterator[int]:
+        """Find the paragraphs that a list, a table or code may be about: right before these, or before their labels."""
+        introduced = False
+        for at in reversed(range(len(self.blocks))):
+            kind, is_label = self.blocks[at].kind, self._level(at) >= _BOLD_LEVEL and is_short(self.folded[at])
+            if introduced and kind == "prose":
+                yield at
+            if not is_label and says_something(self.folded[at]):
+                introduced = kind in {"code", "table", "list"}
+
     def _level(self, at: int) -> int:
-        block = self.blocks[at]
+        block, label = self.blocks[at], self.labels[at]
         # A list, table or code that ends openly frames what follows, but is evidence itself.
-        return _LEAD_IN_LEVEL if block.kind == "prose" and leads_in(block, self.text) else block.level
+        return block.level if label is None or block.kind != "prose" else _LABEL_LEVELS.get(label.kind, 0)

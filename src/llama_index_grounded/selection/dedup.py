@@ -34,14 +34,20 @@ class ScopedDedup(Stage):
     r"""Remove repeated chunks, and repeated prose paragraphs within one section of one document version.
 
     The better-ranked node keeps the text. Twins are equal after Unicode NFC and white-space folding, case kept.
-    Nothing is removed within one chunk; no paragraph under eight words; none whose heading or lead-in line differs
-    from its twin's; none that leads in what stays. Code, tables and lists are never cut and go only with a chunk that
-    repeats as a whole. A chunk of which only headings are left is dropped.
+    Nothing is removed within one chunk; no paragraph under another heading or label than its twin; none right before
+    what is never cut; none under eight words, but a label with all that stood under it. Code, tables, lists and other
+    containers are never cut and go only with a chunk that repeats as a whole. A chunk of which only headings are left
+    is dropped.
+
+    A label is what ends openly or with a question ("E-books:"), a paragraph of fewer than eight words ("iPhone",
+    "Business customers only."), and a longer line that does not end as a sentence does. It counts until the next
+    heading. A sentence of eight words or more is not told from other prose, whatever it says of what follows.
 
     Of several copies of one chunk (same identity, same text) the one with the best score stays, at the best rank.
 
     A paragraph at the start of a chunk has the chunk's ``heading`` field as its heading; where that is absent the
-    heading is unknown, which does not count as different.
+    heading is unknown, which does not count as different. Nor does a label that may stand above the chunk's beginning,
+    unless the twin stands right behind its own.
 
     Args:
         scope: Where a twin may stand: in the same ``"section"``, the same ``"document"`` (and revision and version

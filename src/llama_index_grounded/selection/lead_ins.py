@@ -1,59 +1,103 @@
 """Tell the lines that give what follows its meaning from the text that only stands before it.
 
 Documents of every origin end up as chunks: a lead-in line may stand in quotes, in emphasis, in HTML, in a list of its
-own or behind a number. Where it is not certain that a line leads nothing in, it counts as one that does, since a
-paragraph that is said twice costs tokens, and one that is missing under its heading costs an answer.
+own or behind a number, and a label may be a question or a short sentence ("Business customers only."). Where it is not
+certain that a line leads nothing in, it counts as one that does, since a paragraph that is said twice costs tokens, and
+one that is missing under its heading costs an answer.
 """
 
 from __future__ import annotations
 
+import html
 import re
+from dataclasses import dataclass
+from typing import Literal
 
-from llama_index_grounded.selection.paragraphs import MIN_WORDS, Block, fold, word_count
+from llama_index_grounded.selection.paragraphs import Block, fold, is_short
 
-__all__ = ["leads_in"]
+__all__ = ["Label", "label_of", "leads_in", "says_something"]
 
-_LONGEST_LABEL = 200
-_LAST = 400
+_LONGEST_LABEL = 400
+_LONGEST_LINE = 200
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
 _NOTE = re.compile(r"(?:\[[^\[\]]{0,12}\]|\([*†‡\d]{1,3}\)|[*†‡¹²³⁰-⁹])\s*\Z")
 _AROUND = " \t\r\n>*_`~#|\\\"'“”„«»‘’‹›「」『』()[]{}\u00a0\u00ad\u200b-\u200f\u2060\ufe0f\ufeff"
-_OPEN_ENDS = (":", "：", "﹕", "︓", "꞉", "፡", "؛", "-", "–", "—", "―", "→", "⇒", "↓", "▼", "…", "...", "。。。")
-_SENTENCE_ENDS = (".", "!", "?", "。", "！", "？", "।", "؟", "۔", "։", "።", "။", ";", ",", "，", "、")
+_OPEN_ENDS = (
+    *(":", "：", "﹕", "︓", "꞉", "፡", "؛", "-", "–", "—", "―", "→", "⇒", "↓", "▼", "…", "...", "。。。"),
+    *("?", "？", "؟", "\u037e", "⁇", "⁉", "⁈", "՞", "፧"),
+)
+_SENTENCE_ENDS = (".", "!", "。", "！", "．", "।", "۔", "։", "።", "။", "។")
 
 
-def leads_in(block: Block, text: str) -> bool:
-    """Tell whether a block leads in the one behind it: its last line ends openly ("E-books:"), or it is a short label.
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A line that gives what follows it a meaning, or may give it one."""
 
-    A label is one line of fewer than eight words that does not end as a sentence does and does not begin with a small
-    letter ("3.2 Printed books").
+    kind: Literal["lead-in", "sentence", "line"]
+    """A line that ends openly or is shorter than a sentence; a sentence of fewer than eight words; or a longer line
+    that does not end as a sentence does, and the first line of a paragraph ("E-books:"), which has a text already."""
+    text: str
+    """What it says, folded."""
+
+
+def label_of(block: Block, text: str) -> Label | None:
+    """Return what a block, or the last paragraph of a list, says as a label; None for a text like any other.
 
     Args:
-        block: Any block but a heading.
+        block: Any block; a heading is no label.
         text: Of the whole chunk.
 
     Example:
-        >>> chunk = "1. **E-books:**"
-        >>> leads_in(Block("list", 0, len(chunk)), chunk), leads_in(Block("prose", 0, 9), "Call us.")
-        (True, False)
+        >>> chunk = "Not for e-books."
+        >>> label_of(Block("prose", 0, len(chunk)), chunk)
+        Label(kind='sentence', text='Not for e-books.')
     """
     if block.kind == "heading":
-        return False
-    last = text[max(block.start, block.end - _LAST) : block.end].rpartition("\n")[2]
-    return _bare(last).endswith(_OPEN_ENDS) or _is_label(text[block.start : block.end])
+        return None
+    lines = text[block.start : block.end].splitlines()
+    if block.kind == "list":
+        lines = _last_paragraph(lines)
+    spoken = [line for line in lines if says_something(line)]
+    if not spoken:
+        return None
+    written, last = "\n".join(lines), _bare(spoken[-1][-_LONGEST_LABEL:])
+    if last.endswith(_OPEN_ENDS):
+        return Label("lead-in", fold(written))
+    ended = last.endswith(_SENTENCE_ENDS)
+    # Several items, rows or lines of code are no label, however short they are.
+    if (len(spoken) == 1 or block.kind == "prose") and _is_short(written):
+        return Label("sentence" if ended else "lead-in", fold(written))
+    if len(spoken) == 1 and not ended and len(written) <= _LONGEST_LINE:
+        return Label("line", fold(written))
+    return Label("line", fold(lines[0])) if _is_short(lines[0]) and _bare(lines[0]).endswith(_OPEN_ENDS) else None
 
 
-def _is_label(written: str) -> bool:
-    if len(written) > _LONGEST_LABEL:
-        return False
-    lines = [line for line in written.splitlines() if any(map(str.isalnum, line))]
-    bare = _bare(lines[0]) if len(lines) == 1 else ""
-    first = next((ch for ch in bare if ch.isalpha()), "")
-    return (
-        first != "" and not first.islower() and not bare.endswith(_SENTENCE_ENDS) and word_count(fold(bare)) < MIN_WORDS
-    )
+def says_something(text: str) -> bool:
+    """Tell a text from a mere mark ("***")."""
+    return any(map(str.isalnum, text))
+
+
+def leads_in(block: Block, text: str) -> bool:
+    """Tell whether a block leads in the one behind it, and belongs to it: "E-books:", "3.2 Printed books".
+
+    Example:
+        >>> chunk = "1. **E-books:**"
+        >>> leads_in(Block("list", 0, len(chunk)), chunk), leads_in(Block("prose", 0, 8), "Call us.")
+        (True, False)
+    """
+    label = label_of(block, text)
+    return label is not None and label.kind == "lead-in"
+
+
+def _last_paragraph(lines: list[str]) -> list[str]:
+    start = next((at for at in range(len(lines), 0, -1) if not lines[at - 1].strip()), 0)
+    return lines[start:]
+
+
+def _is_short(written: str) -> bool:
+    return len(written) <= _LONGEST_LABEL and is_short(_TAG.sub(" ", written))
 
 
 def _bare(line: str) -> str:
     """Return a line without tags, marks around it and references to notes behind it."""
-    return _NOTE.sub("", _TAG.sub(" ", line).strip(_AROUND)).strip(_AROUND)
+    return _NOTE.sub("", _TAG.sub(" ", html.unescape(line)).strip(_AROUND)).strip(_AROUND)

@@ -20,14 +20,14 @@ __all__ = ["Level", "ListingLedger", "PositionLedger", "Scope", "TextLedger", "s
 
 Scope = Literal["section", "document", "global"]
 Level = Literal["paragraph", "chunk"]
-_ByHeadings: TypeAlias = "dict[tuple[str, ...], tuple[int, str]]"
+_ByFrame: TypeAlias = "dict[tuple[Hashable, ...], tuple[int, str]]"
 
 
 class _Twins:
     """Which node says a text first, by what frames it there."""
 
     def __init__(self) -> None:
-        self._said: defaultdict[Hashable, tuple[_ByHeadings, _ByHeadings]] = defaultdict(lambda: ({}, {}))
+        self._said: defaultdict[Hashable, tuple[_ByFrame, _ByFrame]] = defaultdict(lambda: ({}, {}))
         self._count = 0
 
     def add(self, text: Hashable, frame: Frame, node_id: str) -> None:
@@ -35,9 +35,9 @@ class _Twins:
         exactly, below = self._said[text, frame.lead_ins]
         self._count += 1
         twin = self._count, node_id
-        exactly.setdefault(frame.headings, twin)
-        for known in range(len(frame.headings)):
-            below.setdefault(frame.headings[:known], twin)
+        exactly.setdefault(frame.above, twin)
+        for known in range(len(frame.above)):
+            below.setdefault(frame.above[:known], twin)
 
     def find(self, text: Hashable, frame: Frame) -> str | None:
         """Return the first node that says a text in a frame that fits, as far as both frames are known."""
@@ -45,8 +45,8 @@ class _Twins:
         if said is None:
             return None
         exactly, below = said
-        found = [exactly.get(frame.headings[:known]) for known in range(len(frame.headings) + 1)]
-        found.append(below.get(frame.headings))
+        found = [exactly.get(frame.above[:known]) for known in range(len(frame.above) + 1)]
+        found.append(below.get(frame.above))
         return min((twin for twin in found if twin is not None), default=(0, None))[1]
 
 
