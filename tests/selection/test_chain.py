@@ -132,6 +132,32 @@ def test_impossible_options_are_refused(options: dict[str, Any]) -> None:
         default_postprocessors(**options)
 
 
+@pytest.mark.parametrize(
+    "message, options",
+    [
+        ("order must be a stage, such as SourceOrder(), not the class SourceOrder", {"order": SourceOrder}),
+        ("gate must be a stage, such as ScoreGate(min_score=...), not float", {"gate": 0.3}),
+        ("gate must be a stage, such as ScoreGate(min_score=...), not the class ScoreGate", {"gate": ScoreGate}),
+        ("guard must be an AccessGuard, not ScoreGate", {"guard": ScoreGate(min_score=0.1)}),
+        ("passages must be a PassageMerger, not bool", {"passages": True}),
+        ("near_duplicates must be a NearDuplicateFilter, not bool", {"near_duplicates": True}),
+        ("sufficiency must be a SufficiencyGate, not ScriptedLLM", {"sufficiency": ScriptedLLM(["{}"])}),
+        ("conflicts must be a ConflictFlagger, not bool", {"conflicts": True}),
+        ("conflicts must be a ConflictFlagger, not SufficiencyGate", {"conflicts": SufficiencyGate()}),
+        ("synthesizer must be a CitingSynthesizer, not str", {"synthesizer": "compact"}),
+        (
+            "synthesizer must be a CitingSynthesizer, not the class CitingSynthesizer",
+            {"synthesizer": CitingSynthesizer},
+        ),
+    ],
+)
+def test_a_part_of_another_kind_is_refused_by_its_name(message: str, options: dict[str, Any]) -> None:
+    """What can not do the work of its place is refused when the chain is built, and not put into it."""
+    with pytest.raises(ConfigurationError) as caught:
+        default_postprocessors(**options)
+    assert str(caught.value) == message
+
+
 def test_awkward_nodes_get_through_the_whole_chain() -> None:
     """No metadata, no text, no score, not-a-number, the same node twice: nothing is lost without a decision."""
     awkward = make_nodes([A, "", B, A], scores=[0.9, 0.8, None, float("nan")], ids=["a", "blank", "b", "a"])

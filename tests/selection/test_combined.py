@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any, ClassVar, Literal
 
 import pytest
@@ -58,6 +60,39 @@ def test_gates_nest_and_are_written_down_with_their_options() -> None:
     inner = again.gates[1]
     assert isinstance(inner, CombinedGate)
     assert inner.gates[0].signal == MetadataScore("bm25")  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "written, message",
+    [
+        ({"min_score": 0.3}, "a gate that is written as a dict needs its class_name"),
+        ({"class_name": ["ScoreGate"]}, "a gate that is written as a dict needs its class_name"),
+        ({"class_name": "NoGate"}, "no stage NoGate is known: import the module of its class first"),
+        ({"class_name": "Stage"}, "Stage is none"),
+    ],
+)
+@pytest.mark.parametrize("several", [list, tuple])
+def test_a_gate_that_can_not_be_read_is_refused(written: Any, message: str, several: Any) -> None:
+    """A dict without its class, or of a class that was not imported, is told in plain words."""
+    with pytest.raises(ValidationError, match=message):
+        CombinedGate(gates=several([written, DENSE.to_dict()]))
+
+
+def test_gates_may_be_written_in_a_tuple() -> None:
+    """What holds the dicts does not matter."""
+    gate = CombinedGate(gates=(DENSE.to_dict(), SPARSE.to_dict()))  # type: ignore[arg-type]
+    assert gate.to_dict() == CombinedGate(gates=[DENSE, SPARSE]).to_dict()
+
+
+def test_a_gate_of_this_package_is_read_before_anything_has_imported_it() -> None:
+    """A process that reads a configuration needs no import of the classes that stand in it."""
+    code = (
+        "from llama_index_grounded.selection.combined import CombinedGate\n"
+        "gates = [{'class_name': 'SufficiencyGate'}, {'class_name': 'ScoreGate', 'min_score': 0.3}]\n"
+        "print([type(gate).__name__ for gate in CombinedGate.from_dict({'gates': gates}).gates])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "['SufficiencyGate', 'ScoreGate']"
 
 
 def policy(nodes: Any) -> Any:

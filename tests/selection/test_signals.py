@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -151,7 +153,18 @@ def test_a_recorded_score_outlives_a_reranker() -> None:
 
 
 @pytest.mark.parametrize(
-    "value, passes", [(0.6, True), (0.4, False), (1, True), ("0.9", None), (True, None), (None, None)]
+    "value, passes",
+    [
+        *(
+            (0.6, True),
+            (0.4, False),
+            (1, True),
+            (Decimal("0.6"), True),
+            (Decimal("0.4"), False),
+            (Fraction(3, 5), True),
+        ),
+        *(("0.9", None), (True, None), (None, None), (Decimal("sNaN"), None), (Decimal("Infinity"), None)),
+    ],
 )
 def test_a_number_in_the_metadata(value: Any, passes: bool | None) -> None:
     """A field of the node's metadata is a signal where it holds a number; anything else is a missing score."""

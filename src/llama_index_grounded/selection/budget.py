@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from pydantic import Field, PrivateAttr, model_validator
 
+from llama_index_grounded._allowed import need_able
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.evidence import included_text
 from llama_index_grounded.rendering import AnyRenderer, XmlRenderer
@@ -109,7 +110,11 @@ class TokenBudget(Stage):
             note_tokens: Tokens kept free for what later stages add, such as `ConflictFlagger.note_tokens`.
             top_n: Most nodes.
             options: Further options of `TokenBudget`: ``max_tokens``, ``on_oversize``, ``keys``.
+
+        Raises:
+            ConfigurationError: For what is no such synthesizer (a ValueError).
         """
+        need_able("synthesizer", synthesizer, "frame_tokens", "a CitingSynthesizer")
         budget = cls(
             for_prompt=True,
             context_window=context_window,

@@ -11,18 +11,18 @@ from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.evidence import DEFAULT_KEYS, MetadataKeys
 from llama_index_grounded.selection.access import AccessGuard
 from llama_index_grounded.selection.budget import TokenBudget
+from llama_index_grounded.selection.conflicts import ConflictFlagger
 from llama_index_grounded.selection.dedup import ScopedDedup
 from llama_index_grounded.selection.gate import ScoreGate
+from llama_index_grounded.selection.near_duplicates import NearDuplicateFilter
 from llama_index_grounded.selection.order import AttentionReorder, Placement
+from llama_index_grounded.selection.passages import PassageMerger
 from llama_index_grounded.selection.repetition import Scope
+from llama_index_grounded.selection.sufficiency import SufficiencyGate
 
 if TYPE_CHECKING:
     from llama_index_grounded.selection.allowance import PromptPlanner
-    from llama_index_grounded.selection.conflicts import ConflictFlagger
-    from llama_index_grounded.selection.near_duplicates import NearDuplicateFilter
-    from llama_index_grounded.selection.passages import PassageMerger
     from llama_index_grounded.selection.stage import Stage
-    from llama_index_grounded.selection.sufficiency import SufficiencyGate
 
 __all__ = ["default_postprocessors"]
 
@@ -67,18 +67,22 @@ def default_postprocessors(
         keys: Names of the identifying metadata fields, for the stages that are made here.
 
     Raises:
-        ConfigurationError: With both ``min_score`` and ``gate``, a ``gate`` that is no stage, or a ``guard`` that is no
-            `AccessGuard` (a ValueError).
+        ConfigurationError: With both ``min_score`` and ``gate``, and for a part of another kind (a ValueError).
 
     Example:
         >>> [type(stage).__name__ for stage in default_postprocessors(min_score=0.4, max_tokens=1200)]
         ['ScoreGate', 'ScopedDedup', 'TokenBudget', 'AttentionReorder']
     """
-    need_part("guard", guard, (AccessGuard, type(None)), "an AccessGuard")
+    none = type(None)
+    need_part("guard", guard, (AccessGuard, none), "an AccessGuard")
+    need_part("gate", gate, (BaseNodePostprocessor, none), "a stage, such as ScoreGate(min_score=...)")
+    need_part("passages", passages, (PassageMerger, none), "a PassageMerger")
+    need_part("near_duplicates", near_duplicates, (NearDuplicateFilter, none), "a NearDuplicateFilter")
+    need_part("sufficiency", sufficiency, (SufficiencyGate, none), "a SufficiencyGate")
+    need_part("conflicts", conflicts, (ConflictFlagger, none), "a ConflictFlagger")
+    need_part("order", order, (BaseNodePostprocessor, none), "a stage, such as SourceOrder()")
     if min_score is not None and gate is not None:
         raise ConfigurationError("min_score makes a ScoreGate, and a gate was given too: pass one of both")
-    if gate is not None and not isinstance(gate, BaseNodePostprocessor):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise ConfigurationError(f"gate must be a stage, such as ScoreGate(min_score=...), not {gate!r}")
     notes = 0 if conflicts is None else conflicts.note_tokens
     stages: list[BaseNodePostprocessor | None] = [
         guard,

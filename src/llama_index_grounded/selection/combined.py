@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from pydantic import Field, field_serializer, field_validator
 
+from llama_index_grounded import selection
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.schema import RefusalReason
 from llama_index_grounded.selection.carrier import Evidence, Notes
@@ -64,11 +65,9 @@ class CombinedGate(Stage):
     @field_validator("gates", mode="before")
     @classmethod
     def _read(cls, gates: Any) -> Any:
-        known = {stage.class_name(): stage for stage in _kinds_of(Stage)}
-        written = [isinstance(gate, dict) for gate in gates] if isinstance(gates, list) else []
-        if not any(written):
+        if not isinstance(gates, (list, tuple)):
             return gates
-        return [known[gate["class_name"]].from_dict(dict(gate)) if isinstance(gate, dict) else gate for gate in gates]
+        return [_class_of(gate).from_dict(dict(gate)) if isinstance(gate, dict) else gate for gate in gates]
 
     @field_validator("gates")
     @classmethod
@@ -116,6 +115,19 @@ class CombinedGate(Stage):
 def _passes_together(gate: Stage) -> bool:
     """Tell a gate from a guard, whatever its class says of itself: a guard would let its own drops pass."""
     return gate.judges_together and not gate.guards
+
+
+def _class_of(written: dict[str, Any]) -> type[Stage]:
+    name = written.get("class_name")
+    if not isinstance(name, str):
+        raise ConfigurationError("a gate that is written as a dict needs its class_name")
+    if name in selection.__all__:
+        # A class of this package may not have been imported yet.
+        getattr(selection, name)
+    known = {stage.class_name(): stage for stage in _kinds_of(Stage)}
+    if name not in known:
+        raise ConfigurationError(f"no stage {name} is known: import the module of its class first")
+    return known[name]
 
 
 def _kinds_of(base: type[Stage]) -> list[type[Stage]]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from decimal import Decimal
 from numbers import Real
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -104,9 +105,8 @@ class MetadataScore(BaseModel):
         mark = stamp_of(scored.node)
         noted = mark.get("scores", {}) if mark else {}
         value = noted.get(self.key, scored.node.metadata.get(self.key))
-        if isinstance(value, bool) or not isinstance(value, Real):
-            return None
-        return known(value)
+        number = value.is_finite() if isinstance(value, Decimal) else isinstance(value, Real)
+        return known(value) if number and not isinstance(value, bool) else None
 
 
 Signal = Literal["score"] | Annotated[VectorSimilarity | MetadataScore, Field(discriminator="signal")]
