@@ -63,3 +63,16 @@ def test_a_paragraph_right_before_what_is_never_cut_stays(one: str, two: str, ga
     texts = [f"{A}{gap}{one}\n\n{B}", f"{A}{gap}{two}\n\n{C}"]
     assert dedup(texts) == texts
     assert dedup([f"{A}\n\n{B}", texts[1]])[1] == texts[1]
+
+
+@pytest.mark.parametrize(
+    "thing",
+    ["{0}s\n{0}food", "{0}\tcat\nmouse\trat", "![{0}]({0}.png)", "`rm -rf {0}`", "{0}; cat; horse", "$$\n{0}=1\n$$"],
+)
+def test_a_short_line_with_nothing_under_it_is_no_label_but_what_the_sentence_is_about(thing: str) -> None:
+    """A list without bullets, an image or a formula at the end of a section keeps the paragraph before it."""
+    for behind in ("", f"\n\n## Refunds\n\n{C}"):
+        texts = [f"{A}\n\n{thing.format(own)}{behind}" for own in ("dog", "goose")]
+        assert dedup(texts)[1].startswith(texts[1][: len(A) + 4])
+    ordinary = f"{A}\n\n{thing.format('dog')}\n\n{B}"
+    assert dedup([f"{A}\n\n{C}", ordinary])[1] == ordinary.removeprefix(f"{A}\n\n")

@@ -60,7 +60,7 @@ class Chunk:
         labels: tuple[Hashable, ...] = ()
         lead_ins = earlier = 0
         for block, label, folded in zip(self.blocks, self.labels, self.folded, strict=True):
-            if block.kind == "heading" and block.level < _BOLD_LEVEL:
+            if block.title and block.level < _BOLD_LEVEL:
                 while open_ and open_[-1][0] >= block.level:
                     open_.pop()
                 open_.append((block.level, fold(block.title)))
@@ -126,13 +126,19 @@ class Chunk:
 
     def _introducing(self) -> Iterator[int]:
         """Find the paragraphs that a list, a table or code may be about: right before these, or before their labels."""
-        introduced = False
+        introduced, leads = False, False
         for at in reversed(range(len(self.blocks))):
-            kind, is_label = self.blocks[at].kind, self._level(at) >= _BOLD_LEVEL and is_short(self.folded[at])
+            kind, level, folded = self.blocks[at].kind, self._level(at), self.folded[at]
             if introduced and kind == "prose":
                 yield at
-            if not is_label and says_something(self.folded[at]):
+            if not says_something(folded):
+                continue
+            if level < _BOLD_LEVEL or not is_short(folded):
                 introduced = kind in {"code", "table", "list"}
+            # What looks like a label and has nothing under it is a list without bullets, a formula, or an image.
+            elif level == _LEAD_IN_LEVEL and not leads:
+                introduced = True
+            leads = kind != "heading" or level == _BOLD_LEVEL
 
     def _level(self, at: int) -> int:
         block, label = self.blocks[at], self.labels[at]

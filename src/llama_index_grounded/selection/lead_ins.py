@@ -69,7 +69,8 @@ def label_of(block: Block, text: str) -> Label | None:
         return Label("sentence" if ended else "lead-in", fold(written))
     if len(spoken) == 1 and not ended and len(written) <= _LONGEST_LINE:
         return Label("line", fold(written))
-    return Label("line", fold(lines[0])) if _is_short(lines[0]) and _bare(lines[0]).endswith(_OPEN_ENDS) else None
+    is_titled = len(lines) > 1 and _is_short(lines[0]) and _bare(lines[0]).endswith(_OPEN_ENDS)
+    return Label("line", fold(lines[0])) if is_titled else None
 
 
 def says_something(text: str) -> bool:

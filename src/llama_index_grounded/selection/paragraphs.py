@@ -38,7 +38,7 @@ _COUNT = rf"(?:{_NUMBER}|[^\W\d_]|[ivxl]{{2,8}}|[一二三四五六七八九十�
 _DASH = r"[-–—](?=\s)"
 _ITEM = re.compile(
     rf"""[\s>]*(?:
-      [^\w\s|"'“”„«»‘’()\[\]{{}}<>`]{{1,5}}\s+(?!\|)
+      [^\w\s|"'“”„«»‘’()\[\]{{}}<>`]{{1,5}}\s+(?!\||[=-]{{2}})
     | [•‣◦·▪▫►▶●○■□◆◇☐☑☒✓✔✗✘➢➤→\uf0b7①-⓿❶-➓]\s*
     | \d\ufe0f?\u20e3\s* | \\item\b\s* | <(?:li|dt|dd)\b[^<>]{{0,200}}>\s*
     | (\*\*|__|[*_])?
@@ -176,7 +176,7 @@ def _paragraph(lines: Sequence[_Line], at: int) -> _Found:
     first, body = lines[at].text, [line.text for line in lines[at:after]]
     if all(_INDENTED.match(line) for line in body):
         return _Found("code", after)
-    if first.lstrip().startswith("|") or _HTML_TABLE.match(first) or any(_is_table_rule(line) for line in body):
+    if _HTML_TABLE.match(first) or any(line.lstrip().startswith("|") or _is_table_rule(line) for line in body):
         return _Found("table", after)
     if len(body) > 1 and (rule := _UNDERLINE.match(body[1])):
         return _Found("heading", at + 2, 1 if rule[1].startswith("=") else 2, first.strip())
@@ -192,9 +192,9 @@ def _hash_title(text: str) -> str:
 
 
 def _is_table_rule(line: str) -> bool:
-    """Tell the line under a table's head: bars, dashes and colons, nothing else."""
+    """Tell a line that divides a table: dashes in columns, nothing else."""
     marks = line.strip()
-    return "|" in marks and "-" in marks and not marks.strip("|:- \t")
+    return not marks.strip("|+:-= \t") and not {"-", "="}.isdisjoint(marks) and not {"|", "+", " "}.isdisjoint(marks)
 
 
 def _end_of_fence(lines: Sequence[_Line], at: int, mark: str) -> int:
