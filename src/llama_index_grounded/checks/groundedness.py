@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from llama_index_grounded._allowed import need_llm, need_one_of, need_seconds
 from llama_index_grounded.checks.sentences import claims_something, sentences
-from llama_index_grounded.llm.ask import Asked, aask, ask, too_long
+from llama_index_grounded.llm.ask import Asked, aask, ask
 from llama_index_grounded.rendering import clean, escape
 from llama_index_grounded.schema import CheckResult, ClaimVerdict, Span
 from llama_index_grounded.selection.judging import judge_block, judge_of, judge_prompt
@@ -124,7 +124,7 @@ class GroundednessCheck:
     def _plan(self, context: CheckContext) -> tuple[list[_Statement], list[ChatMessage], str]:
         statements = _statements(context)
         messages = _messages(context, statements)
-        return statements, messages, _can_not(self._judge, statements, messages)
+        return statements, messages, _can_not(statements)
 
     def _seconds(self, context: CheckContext) -> float | None:
         return min((limit for limit in (self.timeout, context.seconds) if limit is not None), default=None)
@@ -175,13 +175,13 @@ def _asked(number: int, statement: _Statement) -> str:
     return f"{opening}\n{escape(clean(statement.text))}\n</statement>"
 
 
-def _can_not(judge: LLM, statements: Sequence[_Statement], messages: Sequence[ChatMessage]) -> str:
-    """Say why there is nothing to ask, or why the judge can not be asked."""
+def _can_not(statements: Sequence[_Statement]) -> str:
+    """Say why there is nothing to ask, or too much."""
     if not statements:
         return "the answer claims nothing"
     if len(statements) > _MOST_STATEMENTS:
         return f"the answer makes {len(statements)} statements; at most {_MOST_STATEMENTS} are judged in one call"
-    return too_long(judge, messages, _output_limit(statements))
+    return ""
 
 
 def _output_limit(statements: Sequence[_Statement]) -> int:

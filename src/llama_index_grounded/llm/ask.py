@@ -5,6 +5,7 @@ For judges: gates, conflicts, groundedness. There is one call, no retry; nothing
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from collections.abc import Sequence
@@ -14,11 +15,11 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from pydantic import BaseModel
 
-from llama_index_grounded.llm.call import AsyncModelStream, Call, Deadline, Fault, ModelStream
+from llama_index_grounded.llm.call import AsyncModelStream, Call, Deadline, Fault, ModelStream, within
 from llama_index_grounded.llm.providers import SCHEMA_BESIDE, structured_by, window_of
 from llama_index_grounded.llm.structured import InvalidReplyError, read_reply, schema_of
 from llama_index_grounded.llm.waiting import wait_for
-from llama_index_grounded.schema import RefusalReason, Usage
+from llama_index_grounded.schema import Usage
 from llama_index_grounded.tokens import TokenCounter
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from llama_index_grounded.llm.reply import Reply
 
-__all__ = ["Asked", "aask", "ask", "too_long"]
+__all__ = ["Asked", "aask", "ask"]
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -44,7 +45,7 @@ class Asked(Generic[Model]):
     why: str = ""
     """Why there is no value; safe to show."""
     calls: int = 1
-    """0 where the time was over before the call went out."""
+    """0 where the judge could not be asked."""
     usage: Usage
 
 
@@ -65,16 +66,23 @@ def ask(
         seconds: How long to wait; None for no deadline.
         num_output: Most tokens of the reply.
     """
-    call = _call(llm, messages, output_cls, num_output)
+    deadline, sent = Deadline(seconds), list[Call]()
+
+    def run() -> Asked[Model]:
+        call = _prepared(llm, messages, output_cls, num_output, deadline)
+        if isinstance(call, str):
+            return Asked(value=None, why=call, calls=0, usage=Usage())
+        sent.append(call)
+        return _asked(_listen(llm, call, deadline), call, output_cls)
+
     if seconds is None:
-        return _asked(_listen(llm, call, None), call, output_cls)
+        return run()
     # Not every client can be told how long it may take.
-    found = wait_for(lambda: _listen(llm, call, seconds), seconds + _GRACE, "judge")
-    return _asked(found or _late(), call, output_cls)
+    return wait_for(run, seconds + _GRACE, "judge") or _late(sent)
 
 
-def _listen(llm: LLM, call: Call, seconds: float | None) -> Reply | Fault:
-    stream = ModelStream(llm, call, Deadline(seconds))
+def _listen(llm: LLM, call: Call, deadline: Deadline) -> Reply | Fault:
+    stream = ModelStream(llm, call, deadline)
     try:
         while isinstance(step := stream.next(), str):
             pass
@@ -83,9 +91,10 @@ def _listen(llm: LLM, call: Call, seconds: float | None) -> Reply | Fault:
     return step
 
 
-def _late() -> Fault:
-    error = TimeoutError("the judge did not answer in its time")
-    return Fault(reason=RefusalReason.deadline_exceeded, error=error, detail=str(error))
+def _late(sent: Sequence[Call]) -> Asked[Model]:
+    why = "the judge did not answer in its time"
+    _logger.error("no judgement: %s", why)
+    return Asked(value=None, why=why, calls=len(sent), usage=_usage(sent[0], None, None) if sent else Usage())
 
 
 async def aask(
@@ -97,8 +106,17 @@ async def aask(
     num_output: int = _MOST_OUTPUT,
 ) -> Asked[Model]:
     """Make one call and read its reply; see `ask`. A cancellation reaches the model."""
-    call = _call(llm, messages, output_cls, num_output)
-    stream = AsyncModelStream(llm, call, Deadline(seconds))
+    deadline = Deadline(seconds)
+    try:
+        # It may ask the model's server for the window, which must not hold up the loop.
+        call = await within(
+            asyncio.to_thread(_prepared, llm, messages, output_cls, num_output, deadline), deadline.left
+        )
+    except TimeoutError:
+        return _late([])
+    if isinstance(call, str):
+        return Asked(value=None, why=call, calls=0, usage=Usage())
+    stream = AsyncModelStream(llm, call, deadline)
     try:
         while isinstance(step := await stream.next(), str):
             pass
@@ -107,11 +125,18 @@ async def aask(
     return _asked(step, call, output_cls)
 
 
-def too_long(llm: LLM, messages: Sequence[ChatMessage], num_output: int = _MOST_OUTPUT) -> str:
-    """Say that a question does not fit into the judge's window; nothing where it does."""
-    used = TokenCounter.default().count("\n".join(message.content or "" for message in messages))
-    room = max(window_of(llm) - num_output, 0)
-    return f"the question takes {used} tokens, the judge's window has {room}" if used > room else ""
+def _prepared(
+    llm: LLM, messages: Sequence[ChatMessage], output_cls: type[BaseModel], num_output: int, deadline: Deadline
+) -> Call | str:
+    """Write the call; a text says why the judge can not be asked."""
+    try:
+        call = _call(llm, messages, output_cls, num_output)
+        room = max(window_of(llm, deadline.left) - num_output, 0)
+    except Exception as error:
+        _logger.error("no judgement: the judge can not be asked", exc_info=error)  # noqa: TRY400 - the error is passed
+        return f"the judge can not be asked ({type(error).__name__})"
+    used = TokenCounter.default().count("\n".join(message.content or "" for message in call.messages))
+    return f"the question takes {used} tokens, the judge's window has {room}" if used > room else call
 
 
 def _call(llm: LLM, messages: Sequence[ChatMessage], output_cls: type[BaseModel], num_output: int) -> Call:

@@ -187,7 +187,7 @@ def prepare(
     if _is_ollama(llm):
         # With a window of its own the copy need not ask the server for it again.
         limits = {**getattr(llm, "additional_kwargs", {}), "num_predict": num_output}
-        own = llm.model_copy(update={"additional_kwargs": limits, "context_window": window_of(llm)})
+        own = llm.model_copy(update={"additional_kwargs": limits, "context_window": window_of(llm, seconds)})
         enforced = {"format": dict(schema)} if kind == "ollama" else {}
         return Prepared(llm=own, options=enforced, tool=_tool(kind, output_cls))
     limited = _limited(llm, num_output)

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.history import history_of
-from llama_index_grounded.llm.ask import Asked, ask, too_long
+from llama_index_grounded.llm.ask import ask
 from llama_index_grounded.rendering import clean, escape
 from llama_index_grounded.selection.carrier import Evidence, Notes
 from llama_index_grounded.selection.judging import Seconds, judge_of, judge_prompt, sources_for
@@ -71,11 +71,10 @@ class SufficiencyGate(Stage):
         named = [(f"S{place}", scored) for place, scored in enumerate(nodes, start=1)]
         sources = sources_for(named, nodes.trail.renderer)
         messages = judge_prompt(_SYSTEM, f"{sources}\n{_asked(query)}\n\nIs this enough to answer it?")
-        if why := too_long(judge, messages, _MOST_OUTPUT):
-            return Outcome(nodes, notes=_passed(why))
         asked = ask(judge, messages, Sufficiency, seconds=self.timeout, num_output=_MOST_OUTPUT)
         if asked.value is None:
-            return Outcome(nodes, notes=_passed(asked.why, asked))
+            warning = f"{self.class_name()} let everything pass: {asked.why}"
+            return Outcome(nodes, notes=Notes(warnings=(warning,), calls=asked.calls, usage=asked.usage))
         notes = Notes(calls=asked.calls, usage=asked.usage)
         if asked.value.sufficient:
             return Outcome(nodes, notes=notes)
@@ -87,10 +86,3 @@ def _asked(query: QueryBundle) -> str:
     turns = [f"{message.role.value}: {escape(clean(message.content or ''))}" for message in history_of(query)]
     before = "\n".join(["Said before:", *turns, "", ""]) if turns else ""
     return f"{before}The question: {escape(clean(query.query_str))}"
-
-
-def _passed(why: str, asked: Asked[Sufficiency] | None = None) -> Notes:
-    warning = f"SufficiencyGate let everything pass: {why}"
-    if asked is None:
-        return Notes(warnings=(warning,))
-    return Notes(warnings=(warning,), calls=asked.calls, usage=asked.usage)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import math
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 __all__ = ["PlanningSynthesizer", "as_bundle"]
 
 _logger = logging.getLogger(__name__)
+_SECONDS_UNKNOWN = 10.0
+"""How long a server that did not tell its window is not asked again: one query looks at the window several times."""
 
 
 class PlanningSynthesizer(LateSynthesizer):
@@ -57,6 +61,7 @@ class PlanningSynthesizer(LateSynthesizer):
         )
         self._options = options
         self._window_unset = False
+        self._ask_again_at = -math.inf
 
     @property
     def keys(self) -> MetadataKeys:
@@ -80,11 +85,14 @@ class PlanningSynthesizer(LateSynthesizer):
 
     def context_window(self) -> int:
         """Return the model's window in tokens; LlamaIndex's default where the model's server can not be asked."""
+        if time.monotonic() < self._ask_again_at:
+            return DEFAULT_CONTEXT_WINDOW
         try:
             self._window_unset = self._window_unset or chooses_its_own_window(self._llm)
             return window_of(self._llm, self._options.timeout)
         except Exception as error:  # noqa: BLE001 - an outage is reported by the call that follows, not here
             _logger.warning("the model's window is unknown (%s); %d is assumed", error, DEFAULT_CONTEXT_WINDOW)
+            self._ask_again_at = time.monotonic() + _SECONDS_UNKNOWN
             return DEFAULT_CONTEXT_WINDOW
 
     def frame_tokens(self, query: QueryBundle, sizes: dict[tuple[str, str], int]) -> int:
