@@ -76,11 +76,12 @@ def test_letters_at_numbers(one: str, other: str) -> None:
         *(("5 mW", "5 MW"), ("500 Mb", "500 MB"), ("5 mg", "5 Mg"), ("5Mb", "5MB"), ("5 Pa", "5 pA"), ("5 s", "5 S")),
         *(("in Mb", "in MB"), ("5 mV", "5 MV"), ("5 Mbps", "5 MBps"), ("5 nm", "5 Nm"), ("5 mHz", "5 MHz")),
         *(("5 Mbit", "5 Mbyte"), ("5", "5 mg"), ("5 days", "5"), ("1,500", "1.500"), ("€1,500", "€1.500")),
-        *(("1,500-2,000", "1.500-2.000"), ("5 kWh", "5 kW")),
+        *(("1,500-2,000", "1.500-2.000"), ("5 kWh", "5 kW"), ("5 ‰", "5"), ("5′", "5″"), ("₫500", "₦500")),
+        *(("03/04/2026", "04/03/2026"), ("03/04/26", "4/3/26"), ("03/04/2026-05/04/2026", "04/03/2026-05/04/2026")),
     ],
 )
 def test_units(one: str, other: str) -> None:
-    """A unit whose case makes it another one, a missing unit, and a mark that may be read in two ways."""
+    """A unit whose case makes it another one, a missing or rare unit, and what may be read in two ways."""
     assert differ(one, other)
 
 
@@ -94,6 +95,8 @@ def test_units(one: str, other: str) -> None:
         *(("a && b", "a || b"), ("a && b", "a b"), ("a | b", "a & b"), ("x>y", "x<y"), ("T > T0", "T < T0")),
         *(("x >= y", "x <= y"), ("x > y", "x >= y"), ("x << 2", "x >> 2"), ("a>b and c<d", "a<b and c>d")),
         *(("2^3", "2*3"), ("a * b", "a / b"), ("a += b", "a *= b"), ("C++", "C"), ("C#", "C"), ("¬p", "p")),
+        *(("~ready", "ready"), ("x & ~y", "x & y"), ("x >>= 1", "x <<= 1"), ("x = -y", "x = y"), ("f(-x)", "f(x)")),
+        *(("from [0, 5]", "from [0, 5)"), ("(0; 5]", "(0; 5)"), ("i++", "i--"), ("p<.05", "p>.05")),
         *(("chmod +x", "chmod -x"), ("x < 5", "x > 5"), ("≥ 5", "≤ 5"), ("10³", "10⁶")),
     ],
 )
@@ -130,6 +133,9 @@ def test_words_of_number_and_time(one: str, other: str) -> None:
         *(("5 mg", "5 milligrams"), ("5 MW", "5 megawatts"), ("10 GB", "10GB"), ("10 kB", "10 KB"), ("5 mL", "5 ml")),
         *(("9:30 pm", "9:30pm"), ("9 PM", "9 pm"), ("24 h", "24 hours"), ("v3.5", "3.5"), ("5'inci", "5inci")),
         *(("24'lük", "24'lük,"), ("COVID-19", "Covid-19"), ("WORD5", "word5"), ("-5", "minus 5")),
+        *(("03/04/2026", "3/4/2026"), ("€500", "500 EUR"), ("£5", "5 GBP")),
+        *(("~~old~~ news", "old news"), ("~~~py\ncode\n~~~", "```py\ncode\n```"), ("see ~/notes", "see ~/notes!")),
+        *(("5 days", "5\ndays"), ("section 5 a", "section 5\na"), ("5 iş günü", "5\niş günü"), ("3 (a)", "3\n(a)")),
         *(("1,500", "1500"), ("1,500", "1,500.00"), ("within 21 days", "WITHIN 21 DAYS")),
         *(("5 a.m.", "5 am"), ("the 5 o'clock tea", "the 5 o’clock tea"), ("3 items", "*3* items")),
         *(

@@ -21,7 +21,7 @@ _SHORT, _LONGEST = 3, 40
 _FRONT = re.compile(rf"(?:{_LETTER}{{1,{_LONGEST}}}|(?<![^\W_]){_LETTER}-)\Z")
 _BEHIND = re.compile(
     rf"{_LETTER}{{1,{_LONGEST}}}|['’]s(?![^\W_])|-(?:alpha|beta|rc|dev|post|pre|snapshot|nightly|final)(?![^\W\d_])"
-    rf"|[ \u00a0]?\({_LETTER}{{1,4}}\)|[ \u00a0./-]?{_LETTER}(?![^\W_]|['’.]\w)",
+    rf"|\s?\({_LETTER}{{1,4}}\)|[\s./-]?{_LETTER}(?![^\W_]|['’.]\w)",
     re.IGNORECASE,
 )
 _MAYBE_LETTERS = frozenset("mbB")
@@ -58,7 +58,7 @@ def _at(text: str, number: Quantity) -> Iterator[str]:
     if written[-1] in _MAYBE_LETTERS and written[-2:-1].isdigit() and number.kind != "currency":
         yield written[-1]
         return
-    unit = text[number.end : with_unit(text, number.end)].strip(" \u00a0-")
+    unit = text[number.end : with_unit(text, number.end)].strip(" \n\t\r\u00a0-")
     if not unit:
         behind = _letters(_BEHIND.match(text, number.end))
         yield "" if _UNITS.fullmatch(behind) else behind
@@ -67,5 +67,5 @@ def _at(text: str, number: Quantity) -> Iterator[str]:
 
 
 def _letters(found: re.Match[str] | None) -> str:
-    letters = "" if found is None else found[0].strip(" \u00a0()./-'’")
+    letters = "" if found is None else found[0].strip(" \n\t\r\u00a0()./-'’")
     return lower(letters) if len(letters) > _SHORT else letters

@@ -76,9 +76,10 @@ _MEASURE_OF = {
     for measure, words in table.items()
     for word in words.split()
 }
+_WORKING = frozenset({"business", "working", "iş"})
 _ENDINGS = r"(?:l[ıiuü][kğ]\w{0,6}|[üıui]|[dt][ae]n?|[ae]|s[ıi])?"
 _BEHIND = re.compile(
-    rf"[ \u00a0-]?(?P<of>(?:full |clear )?(?:business|working|calendar|iş|takvim)[ \u00a0-])?"
+    rf"[\s-]?(?P<of>(?:full |clear )?(?:business|working|calendar|iş|takvim)[\s-])?"
     rf"(?P<unit>{'|'.join(sorted(_MEASURE_OF, key=len, reverse=True))}){_ENDINGS}(?![^\W_])",
     re.IGNORECASE,
 )
@@ -227,7 +228,7 @@ def _numbers(text: str) -> Iterator[Mark]:
         if behind is not None:
             end, of = behind.end(), any_case(behind["of"] or "")
             measure = _MEASURE_OF[any_case(behind["unit"])]
-            working = of.strip(" \u00a0-").rpartition(" ")[2] in {"business", "working", "iş"}
+            working = not _WORKING.isdisjoint(of.replace("-", " ").split())
             measure = f"working {measure}" if working else measure
         yield Mark(
             "number" if found.kind == "ordinal" else found.kind,

@@ -1,7 +1,7 @@
 """What two texts must agree in to be near-duplicates: numbers, dates, negations, telling words, symbols.
 
 Numbers are compared more strictly here than in `signature`: the letters at them, and a unit that only one text has,
-make another number, and "1,500" is not "1.500" though each may be what the other is.
+make another number. "1,500" is not "1.500" and 3/4/2026 not 4/3/2026, though each may be what the other is.
 
 `key` is the same for all texts that may say the same, so that many texts can be told apart without a look at each pair.
 """
@@ -24,7 +24,7 @@ __all__ = ["Statement", "apart", "statement"]
 _ALIKE = frozenset({"number", "version", "digits"})
 _DIGIT = re.compile(r"\d")
 _THOUSANDS = re.compile(r"(?<=\d)[.,](?=\d{3})")
-"""Marks that divide thousands or begin a fraction."""
+_DAY_OR_MONTH = re.compile(r"(?<!\d)0?(\d{1,2})[-/]0?(\d{1,2})(?=[-/]\d)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +78,19 @@ def apart(one: Statement, other: Statement) -> str:
 
 
 def _other_number(one: Sequence[Mark], other: Sequence[Mark]) -> str:
-    """Name two numbers that agree and are not surely the same: a unit is missing, or their marks differ."""
+    """Name two numbers that agree and are not surely the same: a unit is missing, or each may be what the other is."""
     for mine, theirs in zip(one, other, strict=True):
-        marks, others = (_THOUSANDS.findall(mark.written) for mark in (mine, theirs))
-        unsure = len(mine.readings) > 1 and len(theirs.readings) > 1 and marks and others and marks != others
-        if unsure or mine.measure != theirs.measure:
+        spelt, others = _spelling(mine), _spelling(theirs)
+        if mine.measure != theirs.measure or (spelt and others and spelt != others):
             return f"numbers: {mine.written} against {theirs.written}"
     return ""
+
+
+def _spelling(mark: Mark) -> list[str | tuple[str, str]]:
+    """Return what decides between the readings of a number: the marks in a numeral, the order of day and month."""
+    if len(mark.readings) == 1:
+        return []
+    return [*_THOUSANDS.findall(mark.written), *_DAY_OR_MONTH.findall(mark.written)]
 
 
 def _key_of(mark: Mark) -> Hashable | None:

@@ -4,9 +4,9 @@
    ``Pa``. In the spelling in which `measures` and `telling` know a unit it is left to them: ``5 mg`` is
    ``5 milligrams``.
 2. **Operators** of code and formulas: ``<``, ``>=``, ``==``, ``!=``, ``!ready``, ``&&``, ``||``, ``a | b``, ``2^3``,
-   ``a * b``; ``+`` wherever it stands (``UTC+3``, ``18+``, ``C++``); ``C#``, ``~5``.
-3. **A dash that may be a minus**: in front of a number, behind a word or nothing, and not read as its sign.
-4. **Signs**: ``≥``, ``³``, ``①``, ``°``.
+   ``a * b``; ``+`` wherever it stands (``UTC+3``, ``18+``, ``C++``); ``C#``, ``~5``; the brackets of ``[0, 5)``.
+3. **A dash that may be a minus**: in front of a number, behind a word or nothing, and not read as its sign; ``= -x``.
+4. **Signs**: ``≥``, ``³``, ``①``, ``°``, ``‰``, ``″``, and those of currencies that `quantities` does not know.
 
 Markup is none of it, as far as it can be told: bullets, tags, tables, block quotes, arrows, addresses.
 """
@@ -17,7 +17,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterator
 
-from llama_index_grounded.text.number_shapes import URL
+from llama_index_grounded.text.number_shapes import SYMBOLS, URL
 
 __all__ = ["symbols"]
 
@@ -30,8 +30,9 @@ _CASED = re.compile(
 _USUAL = frozenset({"mg", "MW", "ml", "mL", "ms", "KB", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"})
 
 _SIGN = re.compile(r"[^\x00-\x7f]")
-_SIGNS = frozenset({"No", "Nl", "Sm", "So"})
-_NO_SIGNS = frozenset("©®™¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞¬￼\ufffd")
+_SIGNS = frozenset({"No", "Nl", "Sm", "So", "Sc"})
+_MORE_SIGNS = frozenset("‰‱′″‴")
+_NO_SIGNS = frozenset(SYMBOLS) | frozenset("©®™¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞¬￼\ufffd")
 _BULLET = re.compile(r"(?m)^[ \t]*[●○■□▪▫◆◇►▶‣★☆→➤⁃]")
 
 _TAG = re.compile(r"<[A-Za-z/!][^<>]{0,300}>")
@@ -41,18 +42,19 @@ _OPERATOR = re.compile(
     r"""
       (?<![=!<>])(?:[!=]={1,2}|[<>]=|=<)(?![=<>])
     | (?<![-=])[<>](?=\s?[-+]?\.?\d)
-    | (?:(?<=[\w)\]])|(?<=[\w)\]]\ ))(?:<<|>>|[<>])(?=\ ?[\w(])
+    | (?:(?<=[\w)\]])|(?<=[\w)\]]\ ))(?:(?:<<|>>)=?|[<>])(?=\ ?[\w(])
     | (?<=[\w)\]]\ )(?:[-*/%&^]=|[*^/]{1,2})(?=\ [\w(-])
     | (?<=[\w)])(?:\^|\*{1,2}(?=\d))(?=[\w({+-])
     | && | \|+ | \++
     | (?<![\w.!?)\]])!+(?=[\w(]) | (?<!\w)¬(?=[\w(])
-    | (?<=\w)\#(?!\w) | ~(?=\s?\d)
+    | (?<=\w)\#(?!\w) | (?<![~\w])~(?=\s?\d|[^\W\d]|\()
     """,
     re.VERBOSE,
 )
+_INTERVAL = re.compile(r"([\[(])[ ]?[-+]?[\d.]{1,20}[ ]?[,;][ ]?[-+]?[\d.∞]{1,20}[ ]?([\])])")
 _MINUS = re.compile(
     r"(?:(?<=(?:[^\W\d_]|[,;:=(\[])[ \u00a0])|(?<=[(\[=:,]))[-\u2212\u2013][ \u00a0]?(?=[.,]?\d)"
-    r"|(?<![\w)\]%.])\u2013(?=\d)"
+    r"|(?<![\w)\]%.])\u2013(?=\d)|(?:(?<=[(\[=])|(?<== ))-(?=[^\W\d_])"
 )
 
 
@@ -71,7 +73,8 @@ def symbols(text: str, signed: Collection[int] = ()) -> tuple[str, ...]:
     """
     plain = URL.sub(" ", text)
     units = (unit for unit in _CASED.findall(plain) if unit not in _USUAL)
-    return (*units, *_operators(plain), *_minuses(text, signed), *_signs(text))
+    intervals = map("".join, _INTERVAL.findall(plain))
+    return (*units, *_operators(plain), *intervals, *_minuses(text, signed), *_signs(text))
 
 
 def _operators(text: str) -> list[str]:
@@ -89,5 +92,5 @@ def _signs(text: str) -> list[str]:
     if text.isascii():
         return []
     others = set(_SIGN.findall(text))
-    wanted = {sign for sign in others if sign not in _NO_SIGNS and unicodedata.category(sign) in _SIGNS}
+    wanted = {sign for sign in others - _NO_SIGNS if sign in _MORE_SIGNS or unicodedata.category(sign) in _SIGNS}
     return [sign for sign in _BULLET.sub("", text) if sign in wanted] if wanted else []
