@@ -22,8 +22,10 @@ from llama_index_grounded.errors import AccessViolationError, ConfigurationError
 from llama_index_grounded.evidence import STAMP
 from llama_index_grounded.selection.access import AccessGuard
 from llama_index_grounded.selection.filters import holds
+from llama_index_grounded.selection.passages import PassageMerger
 from llama_index_grounded.testing import check_postprocessor, make_nodes
-from tests.selection.parts import ids, seen
+from tests.selection.cuts import HOME, cut
+from tests.selection.parts import bodies, ids, run, seen
 
 TENANTS: list[Any] = ["t_7", "t_8", 7, True, None, "", ["t_7"]]
 reader: ContextVar[str] = ContextVar("reader")
@@ -252,3 +254,19 @@ def test_numbers_beyond_the_range_of_floats_stop_no_query(huge: Any, found: Any)
         kept = AccessGuard(filters=filters, on_violation="drop").select(nodes).nodes
         assert ids(kept) == (["n1"] if operator == FilterOperator.LT else [])
     assert holds(MetadataFilters(filters=[MetadataFilter(key="level", value=10**400)]), {"level": found}) is not True
+
+
+@pytest.mark.parametrize("mergers", [1, 2])
+@pytest.mark.parametrize("on_violation", ["raise", "drop"])
+def test_a_passage_passes_only_where_each_of_its_chunks_does(mergers: int, on_violation: Any) -> None:
+    """A passage has no field on which its chunks differ: that it is empty there says nothing about them."""
+    text = "Public opening. Embargoed until January. Public closing."
+    nodes = cut(text, [(0, 16), (10, 41), (35, len(text))], metadata=[HOME, {**HOME, "embargo": "2030"}, HOME])
+    rule = MetadataFilter(key="embargo", operator=FilterOperator.IS_EMPTY, value=None)
+    guard = AccessGuard(filters=MetadataFilters(filters=[rule]), on_violation=on_violation)
+    stages = [AccessGuard(require=["section"]), *[PassageMerger()] * mergers]
+    assert bodies(run(stages, nodes)) == [text]
+    with pytest.raises(AccessViolationError if on_violation == "raise" else ConfigurationError):
+        run([*stages, guard], nodes)
+    allowed = cut(text, [(0, 16), (10, 41)], metadata=HOME)
+    assert bodies(run([*stages, guard], allowed)) == [text[:41]]

@@ -14,6 +14,7 @@ from llama_index.core.instrumentation.event_handlers import BaseEventHandler
 from llama_index.core.schema import MetadataMode, QueryBundle
 from pydantic import BaseModel, Field, ValidationError
 
+from llama_index_grounded import CitingSynthesizer
 from llama_index_grounded.events import SelectionEvent
 from llama_index_grounded.evidence import MetadataKeys, identity, with_text
 from llama_index_grounded.selection import (
@@ -27,7 +28,7 @@ from llama_index_grounded.selection import (
 )
 from llama_index_grounded.selection.carrier import Evidence
 from llama_index_grounded.selection.stage import Kind
-from llama_index_grounded.testing import check_postprocessor, make_nodes
+from llama_index_grounded.testing import ScriptedLLM, check_postprocessor, make_nodes
 from tests.selection.parts import LONG, bodies, ids, repickled
 
 STAGES = [ScoreGate(min_score=0.1), ScopedDedup(), TokenBudget(max_tokens=200), AttentionReorder()]
@@ -138,6 +139,15 @@ def test_a_subclass_writes_one_method() -> None:
     assert bodies(Shorten().postprocess_nodes(nodes)) == ["one", "three"]
     assert bodies(nodes) == ["one two", "three four"]
     check_postprocessor(Shorten)
+
+
+def test_nodes_may_come_from_an_iterator() -> None:
+    """A stage and a synthesizer read every node of what can be read once."""
+    nodes = make_nodes(["one two", "three four"])
+    assert bodies(Shorten().select(iter(nodes)).nodes) == ["one", "three"]  # type: ignore[arg-type]
+    reply = {"verdict": "answered", "sources": ["S2"], "answer": "Four [S2]."}
+    response = CitingSynthesizer(ScriptedLLM([reply])).synthesize("How many?", iter(nodes))  # type: ignore[arg-type]
+    assert [scored.node.node_id for scored in response.source_nodes] == ["n0", "n1"]
 
 
 def test_the_stamp_stays_out_of_every_text() -> None:

@@ -8,6 +8,7 @@ import logging
 import socket
 import threading
 import time
+from typing import Any
 
 import pytest
 from llama_index.core.llms import LLM
@@ -105,6 +106,28 @@ def test_a_raised_error_ends_a_stream_that_was_being_read() -> None:
         seen.extend(response.events())
     assert text_of(seen) == "Within 21 day"
     assert reason(response.grounded) == "invalid_output"
+    again: list[StreamEvent] = []
+    with pytest.raises(GenerationError, match="invalid_output"):
+        again.extend(response.events())
+    assert again == seen
+
+
+async def test_a_raised_error_ends_every_reading_of_an_async_stream() -> None:
+    """The second reader gets the same events and the same error, and the result can be read behind it."""
+    llm = ScriptedLLM([json.dumps(OK)[:-9]], chunk_size=4)
+    synthesizer = CitingSynthesizer(llm, streaming=True, on_error="raise")
+    response: Any = await synthesizer.asynthesize(QUESTION, SOURCES)
+    readings: list[list[StreamEvent]] = [[], []]
+
+    async def read(seen: list[StreamEvent]) -> None:
+        async for event in response.aevents():
+            seen.append(event)  # noqa: PERF401 - an error must not lose what came before it
+
+    for seen in readings:
+        with pytest.raises(GenerationError, match="invalid_output"):
+            await read(seen)
+    assert readings[0] == readings[1] != []
+    assert reason((await response.get_response()).grounded) == "invalid_output"
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -158,6 +158,7 @@ def test_a_callable_gets_the_source() -> None:
 
 def test_the_link_of_a_callable_is_checked_too() -> None:
     """What `url_for` returns passes the same check as metadata."""
+    assert cite({}, lambda _: "/a\ud800").url is None
     assert cite({}, lambda source: f"javascript:open('{source.key}')").url is None
 
 

@@ -17,6 +17,7 @@ from llama_index.core.schema import QueryBundle, TextNode
 from llama_index.core.tools import QueryEngineTool, ToolMetadata
 
 from llama_index_grounded import CitingSynthesizer, GroundedQueryEngine, GroundedResponse
+from llama_index_grounded.rendering import XmlRenderer
 from llama_index_grounded.synthesis.streaming import GroundedStreamingResponse
 from llama_index_grounded.testing import ScriptedLLM
 from tests.evaluators import Promptless
@@ -86,8 +87,23 @@ def test_answers_to_partial_questions_are_marked_as_no_documents(build: Any) -> 
     assert isinstance(response, GroundedResponse)
     assert [source.synthetic for source in response.grounded.sources] == [True, True]
     assert [citation.key for citation in response.citations] == ["S1", "S2"]
-    assert llm.prompts[0].count("Within 21 days [S1].") == 2
+    assert llm.prompts[0].count("Within 21 days.") == 2
     assert [scored.node.node_id for scored in response.source_nodes][2:] == ["returns", "returns"]
+
+
+@pytest.mark.parametrize("build", [in_parts, in_steps])
+def test_keys_of_a_sub_answer_are_no_keys_of_the_answer(build: Any) -> None:
+    """A model that copies a sub-answer can not cite by its markers: they name sources of another query."""
+    copied = {"verdict": "answered", "sources": ["S2"], "answer": "Within 21 days."}
+    llm = ScriptedLLM([copied])
+    response = build(llm).query(QUESTION)
+    blocks = XmlRenderer().recover(llm.prompts[0])
+    assert len(blocks) == 2
+    assert not any("[S" in text for _, text in blocks)
+    assert [text for _, text in blocks] == [scored.node.text for scored in response.source_nodes[:2]]
+    assert [citation.key for citation in response.citations] == ["S2"]
+    shortened = [(each.reason, each.value) for each in response.grounded.decisions if each.action == "shortened"]
+    assert shortened == [("old_keys", 5)] * 2
 
 
 @pytest.mark.parametrize("build", [in_parts, in_steps])

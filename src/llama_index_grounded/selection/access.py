@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
-from llama_index.core.schema import BaseNode, QueryBundle
+from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from llama_index.core.vector_stores import MetadataFilters
 from pydantic import field_serializer, field_validator, model_validator
 
 from llama_index_grounded.errors import AccessViolationError, ConfigurationError
-from llama_index_grounded.evidence import strip
+from llama_index_grounded.evidence import mark_of, strip
 from llama_index_grounded.schema import Decision
 from llama_index_grounded.selection.carrier import Evidence, Trail, slot_of
 from llama_index_grounded.selection.filters import check_filters, holds
@@ -68,7 +68,7 @@ class AccessGuard(Stage):
     """Stop nodes that this query may not read: the second lock, behind the filter of the retriever.
 
     A node passes only where every rule is shown to hold. Fields in ``require`` must be there and say something: an
-    invisible text, ``[""]`` and not-a-number do not. ``filters``
+    invisible text, ``[""]`` and not-a-number do not. Of a passage, each chunk has to pass too. ``filters``
     are evaluated exactly (`filters.holds`): the text ``"007"`` is not the number 7, ``True`` is not 1, and a missing
     field or a comparison of two kinds of value is a violation, under NOT too. The predicate must return True itself.
 
@@ -148,8 +148,7 @@ class AccessGuard(Stage):
         self._check_rules()
         if self.on_violation == "drop":
             _check_place(nodes.trail)
-        rules = {"filters": self.filters, "predicate": self.predicate, "require": self.require}
-        judged = [(scored, violation(strip(scored).node, **rules)) for scored in nodes]  # type: ignore[arg-type]
+        judged = [(scored, self._violation(scored, nodes.trail)) for scored in nodes]
         broken = [(scored.node.node_id, found) for scored, found in judged if found]
         if not broken:
             return Outcome(nodes)
@@ -162,6 +161,15 @@ class AccessGuard(Stage):
         _log(len(nodes), named)
         kept = [scored for scored, found in judged if not found]
         return Outcome(kept, [self.decision(scored, "dropped", "access") for scored, found in judged if found])
+
+    def _violation(self, scored: NodeWithScore, trail: Trail) -> Violation | None:
+        """Judge a node, and each chunk of a passage: the passage has only the metadata on which all of them agree."""
+        joined = trail.passages.get(slot_of(scored)) if "spans" in mark_of(scored) else None
+        found = (
+            violation(strip(each).node, filters=self.filters, predicate=self.predicate, require=self.require)
+            for each in (scored, *(joined.chunks if joined else ()))
+        )
+        return next(filter(None, found), None)
 
     def disclosed(self, decisions: Sequence[Decision]) -> Sequence[Decision]:
         """Withhold the ids of dropped nodes from whoever asked the query."""

@@ -70,6 +70,8 @@ class Passage:
     """Names of the metadata fields that the passage was given."""
     parts: tuple[NodeWithScore, ...]
     """The chunks, best first. Only the best one once somebody has judged the passage without the others."""
+    chunks: tuple[NodeWithScore, ...]
+    """Every chunk in the text, also of passages in it; a guard asks about each."""
 
     def sealed(self) -> Passage:
         """Forget the chunks that were not seen as nodes of their own."""

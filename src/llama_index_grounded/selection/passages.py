@@ -7,7 +7,7 @@ takes it apart again.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Annotated, Any, ClassVar, NamedTuple, get_args
 
@@ -140,7 +140,7 @@ class PassageMerger(Stage):
                 continue
             whole = _whole(stretches, chunks, joined)
             parts = sorted(chunks, key=rank_of)
-            passages.append(_passage(whole, parts))
+            passages.append(_passage(whole, parts, nodes.trail.passages))
             decisions.append(self.decision(whole, "kept", "merged", value=len(joined.text)))
             for part in parts[1:]:
                 twin = whole.node.node_id
@@ -246,11 +246,13 @@ def _between(best: BaseNode, first: BaseNode, last: BaseNode) -> dict[NodeRelati
     return {**{name: other for name, other in best.relationships.items() if name not in ends}, **found}
 
 
-def _passage(whole: NodeWithScore, parts: Sequence[NodeWithScore]) -> Passage:
+def _passage(whole: NodeWithScore, parts: Sequence[NodeWithScore], before: Mapping[int, Passage]) -> Passage:
+    chunks = [before[slot_of(part)].chunks if slot_of(part) in before else (part,) for part in parts]
     return Passage(
         slot=slot_of(whole),
         text=included_text(whole.node),
         score=whole.score,
         fields=frozenset(whole.node.metadata),
         parts=tuple(parts),
+        chunks=tuple(chain(*chunks)),
     )

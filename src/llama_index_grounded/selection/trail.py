@@ -45,6 +45,7 @@ def receive(nodes: Sequence[NodeWithScore], bundle: QueryBundle | None, keys: Me
     fewer keep their ranks; new nodes or another order are the new ranking. Field names that only a later stage was
     given count from there on.
     """
+    nodes = nodes if isinstance(nodes, Sequence) else list(nodes)
     trail = _find(nodes, bundle, stage)
     if trail is None:
         return _begin(nodes, keys)
@@ -61,6 +62,7 @@ def collect(
     ends: bool = True,
 ) -> Evidence:
     """Take nodes into the synthesizer, which ends the run: the mirror on the bundle is removed."""
+    nodes = nodes if isinstance(nodes, Sequence) else list(nodes)
     trail = _find(nodes, bundle)
     if trail is None:
         return _begin(nodes, keys)

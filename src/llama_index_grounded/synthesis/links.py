@@ -16,7 +16,7 @@ __all__ = ["UrlFor", "check_url_for", "safe_url", "with_url"]
 UrlFor = str | Callable[[SourceRef], str | None]
 
 _SCHEMES = frozenset({"", "http", "https", "mailto"})
-_UNSAFE = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029\\<>\"]")
+_UNSAFE = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029\ud800-\udfff\\<>\"]")
 _FIELDS = ("key", "node_id", "document_id", "chunk_id", "revision", "version", "section", "title", "page")
 _SLUGS = ("section_slug", "title_slug")
 

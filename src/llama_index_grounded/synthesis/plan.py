@@ -18,6 +18,7 @@ from llama_index_grounded.rendering import Removed, unescape
 from llama_index_grounded.rendering.renderer import key_at, shown_text
 from llama_index_grounded.schema import Conflict, Decision, Refusal, RefusalReason, SourceRef, Usage
 from llama_index_grounded.selection.trail import FOREIGN
+from llama_index_grounded.synthesis.cleaner import clean_answer
 from llama_index_grounded.synthesis.links import UrlFor, with_url
 from llama_index_grounded.synthesis.packed import decision_on, pack
 from llama_index_grounded.synthesis.unescaping import unescape_of
@@ -102,8 +103,11 @@ def make_plan(
 
     The LLM is looked up (``prompt``, ``window``) only where there is something to ask it.
     """
-    nodes, unreadable = _readable(evidence, options.renderer)
-    begun = _begun((*evidence.trail.decisions, *unreadable), evidence.trail)
+    nodes, changed = _readable(evidence, options.renderer)
+    if in_steps:
+        nodes, bared = _without_old_keys(nodes)
+        changed += bared
+    begun = _begun((*evidence.trail.decisions, *changed), evidence.trail)
     last = None if nodes else _last_word(begun.decisions)
     if not nodes and (last is None or last.reason != RefusalReason.prompt_too_long):
         return replace(begun, refusal=_why_empty(last, begun.decisions))
@@ -188,6 +192,19 @@ def _readable(evidence: Evidence, renderer: Renderer) -> tuple[list[NodeWithScor
     blank = [not shown_text(renderer, scored.node).strip() for scored in evidence]
     dropped = [decision_on(scored, "empty_text") for scored, gone in zip(evidence, blank, strict=True) if gone]
     return [scored for scored, gone in zip(evidence, blank, strict=True) if not gone], dropped
+
+
+def _without_old_keys(nodes: Sequence[NodeWithScore]) -> tuple[list[NodeWithScore], list[Decision]]:
+    """Take the markers out of sub-answers: they name sources of another query, and would name others here."""
+    bare: list[NodeWithScore] = []
+    decisions: list[Decision] = []
+    for scored in nodes:
+        text = included_text(scored.node)
+        left = clean_answer(text, (), inline_citations=False, escapes="none").text if _has_no_origin(scored) else text
+        if left != text:
+            decisions.append(decision_on(scored, "old_keys", action="shortened", value=len(text) - len(left)))
+        bare.append(scored if left == text else with_text(scored, left))
+    return bare, decisions
 
 
 def _has_no_origin(scored: NodeWithScore) -> bool:

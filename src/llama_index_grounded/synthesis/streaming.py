@@ -68,6 +68,8 @@ class _Tape:
         self._session = session
         self._driver = events
         self._events: list[StreamEvent] = []
+        self._error: Exception | None = None
+        """What the stream ended with, for every reader."""
         self._lock = threading.Lock()
 
     def play(self) -> Generator[StreamEvent, None, None]:
@@ -102,7 +104,13 @@ class _Tape:
         with self._lock:
             if place < len(self._events):
                 return True
-            event = next(self._driver, None)
+            if self._error is not None:
+                raise self._error
+            try:
+                event = next(self._driver, None)
+            except Exception as error:
+                self._error = error
+                raise
             if event is not None:
                 self._events.append(event)
             return event is not None
@@ -128,8 +136,9 @@ class GroundedStreamingResponse(_Ending, StreamingResponse):  # pyright: ignore[
         self._tape.stop()
 
     def _ended(self) -> GroundedResponse:
-        for _ in self._tape.play():
-            pass
+        if self._session.response is None:
+            for _ in self._tape.play():
+                pass
         return super()._ended()
 
     def get_response(self) -> GroundedResponse:
@@ -153,6 +162,7 @@ class _AsyncTape:
         self._session = session
         self._driver = events
         self._events: list[StreamEvent] = []
+        self._error: Exception | None = None
         self._lock = asyncio.Lock()
         self._step: asyncio.Future[StreamEvent | None] | None = None
         self._closing = False
@@ -189,12 +199,17 @@ class _AsyncTape:
         async with self._lock:
             if place < len(self._events):
                 return True
+            if self._error is not None:
+                raise self._error
             self._step = asyncio.ensure_future(anext(self._driver, None))
             try:
                 event = await self._step
             except asyncio.CancelledError:
                 if self._closing:  # by another task; this one was not cancelled
                     return False
+                raise
+            except Exception as error:
+                self._error = error
                 raise
             if event is not None:
                 self._events.append(event)
@@ -229,7 +244,8 @@ class AsyncGroundedStreamingResponse(_Ending, AsyncStreamingResponse):  # pyrigh
 
     async def get_response(self) -> GroundedResponse:
         """Read the stream to its end and return the whole response."""
-        async with contextlib.aclosing(self._tape.play()) as events:
-            async for _ in events:
-                pass
+        if self._session.response is None:
+            async with contextlib.aclosing(self._tape.play()) as events:
+                async for _ in events:
+                    pass
         return self._ended()
