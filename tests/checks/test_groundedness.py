@@ -99,6 +99,25 @@ def test_a_failing_verdict_counts_though_others_are_missing() -> None:
     assert judged(twice)[0].claims[1].label == "contradicted"
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Of course you can get it back at anytime [S1]. Books are sent by mail [S1].",
+        "Sure, it is free [S1]. Books are sent by mail [S1].",
+        "Tabii ki olur [S1]. Kitaplar postayla gelir [S1].",
+        "Sure, you can get it back. Let me know if you want it: it is free.",
+    ],
+)
+def test_polite_words_hide_no_statement(answer: str) -> None:
+    """A statement in the words of a pleasantry is judged like any other."""
+    judge = ScriptedLLM([said("contradicted", "supported")])
+    llm = ScriptedLLM([{"verdict": "yes", "sources": ["S1"], "answer": answer}])
+    checks = [GroundednessCheck(llm=judge, on_fail="refuse")]
+    found = CitingSynthesizer(llm, checks=checks).synthesize("Can I get it back?", make_nodes([TEXTS["S2"]])).grounded
+    assert found.answerable is False
+    assert [claim.label for claim in found.checks[0].claims] == ["contradicted", "supported"]
+
+
 @pytest.mark.parametrize("answer", ["I hope this helps!", "[S1]", "# Answer"])
 def test_without_a_statement_nobody_is_asked(answer: str) -> None:
     """Sentences that claim nothing are not judged; where nothing was judged, nothing has passed."""

@@ -109,7 +109,7 @@ def test_markdown() -> None:
     "sentence",
     [
         *("", " ", "[S1]", "[S1][S2].", "---", "|---|---|", "# Return policy", "## 3.1 Fees", "**Fees**"),
-        *("Would you like to know more?", "Başka bir sorunuz var mı?", "هل هذا صحيح؟", "可以吗？", "Really? [S1]"),
+        *("Would you like to know more?", "Başka bir sorunuz var mı?", "هل هذا صحيح؟", "可以吗？", "Really?"),
         *("Hello!", "Hi there,", "Merhaba!", "Sayın Kaya,", "Sure!", "Of course, happy to help!", "Teşekkürler."),
         *("I hope this helps!", "Hope that helps.", "Umarım yardımcı olmuştur.", "Let me know if you need more."),
         *("Feel free to ask.", "If you have any other questions, ask.", "Sorularınız olursa yazın."),
@@ -123,6 +123,12 @@ def test_markdown() -> None:
             "Dear Ayşe Kaya,",
         ),
         *("I hope this answers your question.", "Please let me know if you have any other questions."),
+        *("Let me know if you have any other questions or need further assistance!", "I'm always happy to help you."),
+        *("Thank you for your question.", "Thanks for asking, and feel free to ask again!", "Great question!"),
+        *("Please let us know if you'd like more details.", "If you need anything else, just ask.", "Rica ederim!"),
+        *("We hope this information was helpful to you.", "Umarım bu bilgiler işinize yarar.", "Tabii ki!"),
+        *("Daha fazla bilgiye ihtiyacınız olursa bana ulaşabilirsiniz.", "Sorunuz için teşekkür ederim."),
+        *("Size yardımcı olmaktan memnuniyet duyarım.", "Hope it clears things up, and you're welcome."),
         *("How long does it take?", "# Opening hours", "# İade süresi", "# Answer", "# Order"),
     ],
 )
@@ -153,12 +159,53 @@ def test_claims_nothing(sentence: str) -> None:
         *("## A refund for every book that was lost", "# İade ücretsizdir", "**Ninety days**"),
         *("Refunds are never given:", "Refunds are free:", "Based on the two hundred sources:", "İade yoktur:"),
         *("Did you know refunds take 90 days?", "Did you know that refunds are free?", "Refunds are free, right?"),
+        *("Of course you can get it back at anytime [S1].", "Of course you can get it back at anytime."),
+        *(
+            "Sure, it is free [S1].",
+            "Sure, it is free.",
+            "Tabii ki olur [S1].",
+            "Tabii ki olur.",
+            "Elbette faydalı olur.",
+        ),
+        *("Let me know if you want it: it is free.", "I hope you get it back.", "Feel free to get it at any time."),
+        *("Of course that is useful for you.", "Certainly all of it would come back.", "Sure, we do."),
+        *("If you need help, contact the desk.", "Thanks to you it is free.", "Tabii, bize yazın, ücretsiz."),
+        *("Sure! [S1]", "I hope this helps [S1].", "Really? [S1]", "Is it free [S1]?", "Return policy [S1]:"),
+        *(
+            "# Return policy [S1]",
+            "Hello [S1]!",
+            "**Fees** [S1, S2]",
+            "Here it is [S1]:",
+            "Umarım yardımcı olur 【S1】.",
+        ),
         *("İadenin ücretsiz olduğunu biliyor muydunuz?", "Refunds aren't free?", "Sources: never"),
     ],
 )
 def test_claims_something(sentence: str) -> None:
     """What could be true or false is a claim, also behind polite words."""
     assert claims_something(sentence)
+
+
+@given(
+    st.sampled_from(["I hope this helps", "Sure", "Of course", "Feel free to ask", "Elbette", "Umarım yardımcı olur"]),
+    st.sampled_from([" ", ", ", ": ", "; ", " and ", " – "]),
+    st.sampled_from(["it is free", "you can get it back", "books come back", "olur", "ücretsiz", "all of it"]),
+    st.booleans(),
+)
+def test_more_than_a_pleasantry_is_a_claim(polite: str, between: str, more: str, first: bool) -> None:
+    """A pleasantry claims nothing alone, and something with any other words in front of it or behind."""
+    assert not claims_something(f"{polite}.")
+    assert claims_something(f"{polite}{between}{more}.")
+    assert claims_something(f"{more}{between}{polite}." if first else f"{polite}{between}{more}!")
+
+
+@given(hostile.texts(), st.sampled_from(["[S1]", "[S1, S2]", "【S3】", "[S1][S2]"]))
+def test_what_carries_a_marker_is_a_claim(text: str, marker: str) -> None:
+    """A sentence with a marker claims something, whatever its words, unless it has none or only names sources."""
+    said = f"Hi {text.replace('`', '')}"
+    assert claims_something(f"{said} {marker}")
+    assert not claims_something(marker)
+    assert not claims_something(f"Kaynaklar: {marker}")
 
 
 def test_wording_leaves_signs_out() -> None:

@@ -1,18 +1,19 @@
 """Recognise what states nothing: pleasantries, greetings, lead-ins, short headings, questions that only ask.
 
-Each rule covers a whole sentence, word for word, from closed lists, and what holds a number or a negation states
-something whatever else it is. What no rule covers claims something: a claim that is not judged is worse than a
-pleasantry that is.
+Each rule covers a whole sentence, word for word, from closed lists, and what holds a number, a negation or a citation
+marker states something whatever else it is. A lone "Sure!" counts as a pleasantry. What no rule covers claims
+something: a claim that is not judged is worse than a pleasantry that is.
 """
 
 from __future__ import annotations
 
 import re
 
+from llama_index_grounded.checks.pleasantries import is_pleasantry
 from llama_index_grounded.text.case import lower
 from llama_index_grounded.text.quantities import quantities
 
-__all__ = ["is_bare_heading", "is_empty_talk", "is_lead_in", "is_question", "says_number_or_no"]
+__all__ = ["is_attribution", "is_bare_heading", "is_empty_talk", "is_lead_in", "is_question", "says_number_or_no"]
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _MOST_NAMES = 2
@@ -26,34 +27,6 @@ def _set(words: str) -> frozenset[str]:
 
 _NEGATIONS = _set(
     "no not never cannot without neither nor none nothing nobody değil yok hiç hiçbir asla yoktur degil yoksa"
-)
-_POLITE = _set(
-    """
-    thing i i'm i'll i'd can be happy glad to help helps helped you you're your yours with that this it for the question
-    questions asking so much very again please let me know us if have has any anything more further other additional
-    else need want would like should feel free ask reach out contact hope hopes answer answers answered clarifies
-    clarify clear is was are useful helpful find found information info details detail explanation assistance
-    clarification there at time anytime all welcome thanks thank sure certainly course of absolutely am here my
-    pleasure good great and or about on in some do come back get touch hesitate
-
-    umarım umarız bu bilgi bilgiler cevap yanıt yanıtım açıklama yardımcı olur olmuştur olabilmişimdir oldu olabildim
-    olabildiysem olabilmiştir olabildiğimi umuyorum olayım olabilirim olurum yardım ne mutlu işinize yarar yaramıştır
-    faydalı yararlı teşekkür teşekkürler ederim ederiz tabii tabi ki elbette rica memnuniyetle memnun için
-    soru sorular sorunuz sorularınız soruları sorun sorabilirsiniz sorarsanız sorduğunuz olursa varsa olduğunda
-    olması halinde başka daha fazla herhangi bir ek lütfen çekinmeyin çekinmeden bana bize ulaşın ulaşabilirsiniz yazın
-    yazabilirsiniz iletişime geçin geçebilirsiniz her zaman bilgiye detaya yardıma ihtiyacınız ihtiyaç duyarsanız
-    isterseniz haber verin buradayım
-    """
-)
-_POLITE_START = re.compile(
-    r"(?:(?:i|we)[ ])?(?:really[ ])?hope[ ](?:this|that|it)\b|(?:please[ ])?(?:let[ ](?:me|us)[ ]know|feel[ ]free)\b"
-    r"|(?:please[ ])?(?:do[ ]not[ ]|don['’]t[ ])?hesitate\b"
-    r"|(?:please[ ])?if[ ]you[ ](?:have|need|want|would[ ]like)[ ](?:any|more|further|other|additional|questions?)\b"
-    r"|(?:sure|certainly|of[ ]course|absolutely|thanks|thank[ ]you|you['’]re[ ]welcome|happy[ ]to[ ]help|my[ ]pleasure"
-    r"|(?:i['’]m[ ]|i[ ]am[ ])?(?:glad|happy)[ ]to[ ]help)\b"
-    r"|umar[ıi][mz]\b|(?:daha[ ]fazla[ ]|başka[ ](?:bir[ ])?|herhangi[ ]bir[ ]|ek[ ])?"
-    r"soru(?:nuz|lar|n|larınız|ların)?[ ](?:olursa|varsa)\b|yardımcı[ ]olabildi|teşekkür(?:ler)?\b|tabii?\b|elbette\b"
-    r"|rica[ ]ederim\b"
 )
 _GREETING = re.compile(
     r"(?:hello|hi|hey|dear|greetings|good[ ](?:morning|afternoon|evening|day)|merhaba(?:lar)?|selam(?:lar)?|sayın"
@@ -118,12 +91,17 @@ def is_empty_talk(said: str) -> bool:
         >>> is_empty_talk("I hope this helps!"), is_empty_talk("I hope this helps: refunds are free.")
         (True, False)
     """
-    plain = lower(" ".join(said.split())).strip(" .!:,;?")
-    if _ATTRIBUTION.fullmatch(plain) or _is_greeting(plain, said):
-        return True
-    if _POLITE_START.match(plain) is None:
-        return False
-    return all(word in _POLITE or word.startswith("sorular") for word in _words(plain))
+    return is_attribution(said) or _is_greeting(_plain(said), said) or is_pleasantry(said)
+
+
+def is_attribution(said: str) -> bool:
+    """Say whether all of a sentence is the mention of sources.
+
+    Example:
+        >>> is_attribution("Based on the sources:"), is_attribution("Based on the sources, it is free.")
+        (True, False)
+    """
+    return _ATTRIBUTION.fullmatch(_plain(said)) is not None
 
 
 def is_lead_in(said: str) -> bool:
@@ -160,6 +138,10 @@ def is_question(said: str) -> bool:
     """
     plain = lower(" ".join(said.split()))
     return not (says_number_or_no(plain) or _TOLD.match(plain) or _TAG.search(plain))
+
+
+def _plain(text: str) -> str:
+    return lower(" ".join(text.split())).strip(" .!:,;?")
 
 
 def _words(text: str) -> list[str]:

@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from llama_index_grounded.checks.empty_talk import (
+    is_attribution,
     is_bare_heading,
     is_empty_talk,
     is_lead_in,
@@ -104,12 +105,19 @@ def wording(sentence: str) -> str:
         'Books are due after 14 days .'
     """
     kept, done = list[str](), _prefix_end(sentence, 0, len(sentence))
+    for start, end in _markers(sentence, done):
+        kept.append(sentence[done:start])
+        done = end
+    return "".join([*kept, sentence[done:]]).strip()
+
+
+def _markers(sentence: str, done: int) -> Iterator[tuple[int, int]]:
+    """Yield start and end of the citation markers behind a place; they do not overlap."""
     for opener in _OPENER.finditer(sentence, done):
         end = _marker_end(sentence, opener.start(), len(sentence))
         if opener.start() >= done and end > opener.start():
-            kept.append(sentence[done : opener.start()])
+            yield opener.start(), end
             done = end
-    return "".join([*kept, sentence[done:]]).strip()
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int]]:
@@ -224,19 +232,22 @@ def claims_something(sentence: str) -> bool:
 
     False for headings and bold lines of one to four words without a verb, questions that only ask, greetings,
     pleasantries ("I hope this helps"), "Based on the sources:", a lead-in that ends with a colon, and what has no
-    letter or digit beside its markers. None of these may hold a number or a negation. By rules for English and
-    Turkish, in `empty_talk`; in another language only the signs count.
+    letter or digit beside its markers. None of these may hold a number, a negation or a citation marker, "Sources:
+    [S1]" apart. By rules for English and Turkish, in `empty_talk`; in another language only the signs count.
 
     Example:
         >>> claims_something("Umarım yardımcı olur!"), claims_something("Books are due after 14 days.")
         (False, True)
-        >>> claims_something("I hope this helps: the refund takes 90 days.")
-        True
+        >>> claims_something("I hope this helps: the refund is free."), claims_something("I hope this helps [S1].")
+        (True, True)
     """
     said = wording(sentence)
     bare = said.strip(_EDGES)
     if not any(map(str.isalnum, bare)):
         return False
+    if any(_markers(sentence, 0)):
+        # Who cites a source says that it says so, in whatever words.
+        return not is_attribution(bare)
     if bare[-1] in "?？؟":
         return not is_question(bare)
     if _is_title(sentence, said, bare):
