@@ -68,6 +68,9 @@ def main() -> int:
         "expected paragraph cited": cited,
         "faults": faults,
     }
+    if outcomes["provider_error"] == options.questions:
+        print(f"no question was answered at {options.url}: nothing was measured", file=sys.stderr)
+        return 1
     print(json.dumps(report, indent=2))
     return 1 if faults else 0
 

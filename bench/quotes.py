@@ -287,7 +287,10 @@ def _parse() -> argparse.Namespace:
     add("--goal", type=float, default=0.99, help="least share of each column, by language")
     add("--seed", type=int, default=7)
     add("--show", action="store_true", help="print what went wrong to stderr")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.quotes < 1:
+        parser.error("--quotes must be at least 1")
+    return options
 
 
 if __name__ == "__main__":

@@ -197,7 +197,7 @@ async def test_bare_texts_can_be_answered_from() -> None:
     assert synthesizer.get_response(QUESTION, []) == "I found nothing about this in the documents."
 
 
-@pytest.mark.parametrize("question", ["", " \n", QueryBundle("")])
+@pytest.mark.parametrize("question", ["", " \n", "\u200b\ufeff", QueryBundle("")])
 async def test_a_blank_question_is_an_error(question: str | QueryBundle) -> None:
     """A blank question is a ValueError of the caller, sync and async, and calls no model."""
     llm = ScriptedLLM([OK])

@@ -20,7 +20,7 @@ from llama_index_grounded.llm.providers import (
     structured_by,
     window_of,
 )
-from llama_index_grounded.rendering import Renderer
+from llama_index_grounded.rendering import Renderer, clean
 from llama_index_grounded.selection.trail import Evidence, collect
 from llama_index_grounded.synthesis.base import LateSynthesizer
 from llama_index_grounded.synthesis.options import Options
@@ -132,6 +132,6 @@ class PlanningSynthesizer(LateSynthesizer):
 def as_bundle(query: str | QueryBundle) -> QueryBundle:
     """Return the question as LlamaIndex passes it on; a blank one raises ValueError."""
     bundle = QueryBundle(query) if isinstance(query, str) else query
-    if not bundle.query_str.strip():
+    if not clean(bundle.query_str).strip():
         raise ValueError("the question is blank")
     return bundle
