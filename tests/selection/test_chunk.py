@@ -72,6 +72,18 @@ def test_a_sentence_that_may_be_a_label_is_not_left_before_another_text() -> Non
     )
 
 
+@pytest.mark.parametrize(
+    "title",
+    ["What follows is the rule for all customers who bought {}", "{}:\nWhat you have to know about these stands here."],
+)
+def test_a_long_title_stays_before_its_text(title: str) -> None:
+    """A line that does not end as a sentence does may be the title of the text behind it, and goes with that only."""
+    one, two = (f"{title.format('e-books')}\n\n{own}" for own in (A, C))
+    assert dedup([one, two]) == [one, two]
+    assert dedup([one, f"{one}\n\n## Damage\n\n{C}"])[1] == f"## Damage\n\n{C}"
+    assert dedup([one, two.replace(C, A).replace("e-books", "cards")])[1] == f"{title.format('cards')}\n\n{A}"
+
+
 def test_headings_and_lead_ins_do_not_stay_alone() -> None:
     """What only framed removed text goes with it, and a chunk of bare headings is dropped, naming its twin."""
     first = f"# Help\n\nE-books:\n\n{B}"

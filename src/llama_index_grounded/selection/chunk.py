@@ -79,9 +79,9 @@ class Chunk:
     def without(self, twins: Mapping[int, str], *, framed: bool) -> Cut:
         """Take out blocks that stand elsewhere.
 
-        A line that leads in what stays ("The following are excluded:") stays too, and, if framed, so does a paragraph
-        right before a list, a table or code, which may be about it. Headings that have lost everything under them go as
-        well, and so do labels of prose that the twins have.
+        A line that leads in what stays ("The following are excluded:") stays too. If framed, so does what may be the
+        title of it, and a paragraph right before a list, a table or code, which these may be about. Headings that have
+        lost everything under them go as well, and so do labels of prose that the twins have.
 
         Args:
             twins: Places of the blocks, and the id of the node that holds each.
@@ -111,7 +111,8 @@ class Chunk:
             # By position, a sentence that stands elsewhere is no less said there for what stands under it here.
             level = 0 if level == _SENTENCE_LEVEL and not framed else level
             goes_along = had[level] and (framed or not evidence)
-            if at not in tied and not has[level] and (at in twins or (level and goes_along)):
+            stays = at in tied or (framed and at + 1 not in out and self._may_title(at))
+            if not stays and not has[level] and (at in twins or (level and goes_along)):
                 out.add(at)
             # A lead-in line right after another one stands under it; else a frame ends what stands under its equals.
             follows = level == _LEAD_IN_LEVEL and at and self._level(at - 1) == _LEAD_IN_LEVEL
@@ -139,6 +140,13 @@ class Chunk:
             elif level == _LEAD_IN_LEVEL and not leads:
                 introduced = True
             leads = kind != "heading" or level == _BOLD_LEVEL
+
+    def _may_title(self, at: int) -> bool:
+        """Tell whether what may be a long title, or begins with one, stands right before a text of some length."""
+        label, behind = self.labels[at], at + 1
+        if label is None or label.kind != "line" or behind == len(self.blocks):
+            return False
+        return self.blocks[behind].kind != "heading" and not is_short(self.folded[behind])
 
     def _level(self, at: int) -> int:
         block, label = self.blocks[at], self.labels[at]
