@@ -34,10 +34,10 @@ class ScopedDedup(Stage):
     r"""Remove repeated chunks, and repeated prose paragraphs within one section of one document version.
 
     The better-ranked node keeps the text. Twins are equal after Unicode NFC and white-space folding, case kept.
-    Nothing is removed within one chunk; no paragraph under another heading or label than its twin; none right before
-    what is never cut; none under eight words, but a label with all that stood under it. Code, tables, lists and other
-    containers are never cut and go only with a chunk that repeats as a whole. A chunk of which only headings are left
-    is dropped.
+    Nothing is removed within one chunk; no paragraph under another heading or label than its twin; none that leads in,
+    or may be the title of, what stays; none right before what is never cut; none under eight words, but a label with
+    all that stood under it. Code, tables, lists and other containers are never cut and go only with a chunk that
+    repeats as a whole. A chunk of which only headings are left is dropped.
 
     A label is what ends openly or with a question ("E-books:"), a paragraph of fewer than eight words ("iPhone",
     "Business customers only."), and a longer line that does not end as a sentence does. It counts until the next
@@ -55,7 +55,8 @@ class ScopedDedup(Stage):
             of chunks that were dropped for it as a whole.
         level: ``"paragraph"``, or ``"chunk"`` to remove whole chunks only.
         match: ``"text"``, or ``"position"`` to remove only what is the same stretch of the same document, whole blocks
-            of whatever kind and length; a warning that a document repeats then stays. Ranges are compared only where
+            of whatever kind and length, if they do not lead in what stays; a warning that a document repeats then
+            stays. Ranges are compared only where
             they count from one source: LlamaIndex's source node, or page and section where there is none, and a
             parser's chunks only with their neighbours. Nodes without a character range are left alone, and
             ``"global"`` is refused: ranges of two documents do not overlap.
