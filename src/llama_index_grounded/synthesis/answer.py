@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from llama_index_grounded.schema import Verdict
 from llama_index_grounded.synthesis.keys import normalise_ids
 
-__all__ = ["AnswerModel", "Claim", "ClaimedAnswer", "GroundedAnswer", "claim_class", "keeps_the_text"]
+__all__ = ["AnswerModel", "Claim", "ClaimedAnswer", "GroundedAnswer", "claim_class"]
 
 
 class AnswerModel(BaseModel):
@@ -81,20 +81,9 @@ class ClaimedAnswer(AnswerModel):
 
 
 def claim_class(output_cls: type[AnswerModel]) -> type[Claim] | None:
-    """Return the class of the claims; None for an answer in one piece."""
+    """Return the class of the claims, `Claim` where they may have several; None for an answer in one piece."""
     if not issubclass(output_cls, ClaimedAnswer):
         return None
-    (found,) = get_args(output_cls.model_fields["claims"].annotation)
-    return found if isinstance(found, type) and issubclass(found, Claim) else Claim
-
-
-def keeps_the_text(output_cls: type[AnswerModel]) -> bool:
-    """Tell whether the answer is the text that the model writes; a validator of a subclass may make another of it."""
-    claim = claim_class(output_cls)
-    return _keeps(output_cls, {"answer", "claims"}) and (claim is None or _keeps(claim, {"text", "quote"}))
-
-
-def _keeps(cls: type[BaseModel], names: set[str]) -> bool:
-    own = cls.__pydantic_decorators__
-    touched = [each for each in own.field_validators.values() if (names | {"*"}) & set(each.info.fields)]
-    return not (touched or own.model_validators)
+    items = [item for item in get_args(output_cls.model_fields["claims"].annotation) if item is not ...]
+    found = items[0] if len(items) == 1 else None
+    return found if isinstance(found, type) and get_origin(found) is None and issubclass(found, Claim) else Claim

@@ -19,9 +19,10 @@ from llama_index_grounded.llm.reply import Reply
 from llama_index_grounded.llm.structured import field_names
 from llama_index_grounded.rendering import clean
 from llama_index_grounded.schema import CheckResult, Refusal, RefusalReason, TextEvent, Usage
-from llama_index_grounded.synthesis.answer import claim_class, keeps_the_text
+from llama_index_grounded.synthesis.answer import claim_class
 from llama_index_grounded.synthesis.assess import Assessment, assess
 from llama_index_grounded.synthesis.checked import context_of, rule
+from llama_index_grounded.synthesis.early import keeps_the_text
 from llama_index_grounded.synthesis.prompts import re_ask
 from llama_index_grounded.synthesis.reader import ReplyReader
 from llama_index_grounded.synthesis.unescaping import escapes_of
