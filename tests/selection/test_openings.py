@@ -22,7 +22,9 @@ from tests.selection.parts import ATOMIC, FRAMES, LONG, SHORT, documents
 UNSPACED = ["印刷された本は到着から二十一日以内に返品できます。", "หนังสือที่พิมพ์แล้วสามารถส่งคืนได้ภายในยี่สิบเอ็ดวัน"]
 WRAPPED = [LONG[0].replace(" ", "\n", 3), LONG[1].replace(" of ", "\u2028of\t"), LONG[0].replace(" ", "  ")]
 ACCENTED = ["Café au lait costs two euros here every day.", "Cafe\u0301 au lait costs two euros here every day."]
-BLOCKS = [*LONG, *WRAPPED, *UNSPACED, *ACCENTED, *SHORT, *FRAMES, *ATOMIC, "Title\n---"]
+LABELS = ["iPhone", "(a) iPhone", "For customers only.", "Is that so?", "A title of eight words without any end mark"]
+CONTAINERS = [f"<pre>\nx\n\n{LONG[0]}\n</pre>", f".. note::\n\n   {LONG[1]}", "i. one\n\nii. two", "<ul>"]
+BLOCKS = [*LONG, *WRAPPED, *UNSPACED, *ACCENTED, *SHORT, *FRAMES, *ATOMIC, "Title\n---", *LABELS, *CONTAINERS]
 
 texts = st.builds(
     lambda parts, gap: gap.join(parts),

@@ -56,10 +56,9 @@ class ScopedDedup(Stage):
         level: ``"paragraph"``, or ``"chunk"`` to remove whole chunks only.
         match: ``"text"``, or ``"position"`` to remove only what is the same stretch of the same document, whole blocks
             of whatever kind and length, if they do not lead in what stays; a warning that a document repeats then
-            stays. Ranges are compared only where
-            they count from one source: LlamaIndex's source node, or page and section where there is none, and a
-            parser's chunks only with their neighbours. Nodes without a character range are left alone, and
-            ``"global"`` is refused: ranges of two documents do not overlap.
+            stays. Ranges are compared only where they count from one source: LlamaIndex's source node, or page and
+            section where there is none, and a parser's chunks only with their neighbours. Nodes without a character
+            range are left alone, and ``"global"`` is refused: ranges of two documents do not overlap.
         keys: Names of the identifying metadata fields.
 
     Example:
