@@ -119,7 +119,8 @@ def test_nothing_to_check(answer: str) -> None:
 @pytest.mark.parametrize(
     "answer, wrong",
     [
-        ("30. The window", []),
+        ("30. The window", ["30"]),
+        ("1. The window", []),
         ("The window\n1990", ["1990"]),
         ("30 days", ["30"]),
         ("## 30 days", ["30"]),
@@ -132,7 +133,7 @@ def test_nothing_to_check(answer: str) -> None:
     ],
 )
 def test_what_looks_like_a_list(answer: str, wrong: list[str]) -> None:
-    """Only a number with a mark in front of text on its line is a list's; a plain number is checked there too."""
+    """Only a number of a list is a list's, or a 1 with a mark in front of text; any other is checked there too."""
     result = NumberCheck().check(context(answer, ["no number"]))
     assert failing(result, answer) == wrong
 

@@ -143,6 +143,7 @@ def test_another_number(answer: str, source: str) -> None:
         "(1) first, (2) second",
         "yes [1], yes ^1^, yes [^1], yes (S1, p. 4), yes [S1, S2, pp. 4-6]",
         "Source 1 says so, and Kaynak 2'ye göre de öyle.",
+        "As in document 1, source 2 says so (source 1); documents 2 and source 1 are alike, Document 2 forbids it.",
     ],
 )
 def test_lists_within_a_line_and_other_citations(answer: str) -> None:
@@ -159,6 +160,9 @@ def test_lists_within_a_line_and_other_citations(answer: str) -> None:
         ("1) red 3) blue", ["3"]),
         ("Source 7 says [7] and ^7^", ["7", "7", "7"]),
         ("(S7, p. 4)", ["7", "4"]),
+        ("You need documents 1 week before [S1]", ["1"]),
+        ("Send the document 1 day before, and sources 1 of you has.", ["1", "1"]),
+        ("Source 1 day, [1] day, ^1^ day", ["1", "1", "1"]),
     ],
 )
 def test_what_only_looks_like_them(answer: str, wrong: list[str]) -> None:
