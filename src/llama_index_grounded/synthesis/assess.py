@@ -11,6 +11,7 @@ from llama_index_grounded.llm.structured import InvalidReplyError, read_reply
 from llama_index_grounded.schema import Refusal, RefusalReason
 from llama_index_grounded.synthesis.answer import AnswerModel
 from llama_index_grounded.synthesis.options import Options
+from llama_index_grounded.synthesis.shapes import check_answer
 from llama_index_grounded.synthesis.unescaping import escapes_of
 from llama_index_grounded.synthesis.validate import Judgement, judge, too_long
 
@@ -62,6 +63,7 @@ def assess(
         return Assessment(refusal=refusal, warning=warning)
     try:
         answer = read_reply(reply.text, options.output_cls)
+        check_answer(answer)
     except InvalidReplyError as error:
         refusal = Refusal(reason=RefusalReason.invalid_output, detail=_unreadable(reply, error))
         return Assessment(refusal=refusal, ask_again=not reply.cut_off, warning=warning)

@@ -7,13 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import ValidationError
-
 from llama_index_grounded.rendering import clean
 from llama_index_grounded.schema import AnswerClaim
 from llama_index_grounded.synthesis.answer import Claim
 from llama_index_grounded.synthesis.cleaner import clean_answer
 from llama_index_grounded.synthesis.keys import resolve_ids
+from llama_index_grounded.synthesis.shapes import check_claim
 from llama_index_grounded.synthesis.unescaping import Escapes
 
 __all__ = ["Claims", "has_words", "join_claims", "read_claim"]
@@ -41,8 +40,9 @@ class Claims:
 
     def add(self, claim: Claim) -> str:
         """Take the next claim and return what it adds to the text; nothing where it does not stand."""
-        valid, unknown = resolve_ids(claim.sources, self.keys)
-        written = clean(claim.text)
+        # A class of the user's own may leave out any of the three.
+        valid, unknown = resolve_ids(claim.sources or (), self.keys)
+        written = clean(claim.text or "")
         cleaned = clean_answer(written, self.keys, inline_citations=self.inline_citations, escapes=self.escapes)
         bare = clean_answer(written, self.keys, inline_citations=False, escapes=self.escapes).text
         self.unknown.update(dict.fromkeys([*unknown, *cleaned.unknown]))
@@ -53,7 +53,9 @@ class Claims:
         text, start = cleaned.text.strip(), self.kept[-1].end + len(_GAP) if self.kept else 0
         cited = tuple(dict.fromkeys([*valid, *cleaned.keys]))
         self.kept.append(
-            AnswerClaim(text=text, start=start, end=start + len(text), keys=cited, quote=clean(claim.quote).strip())
+            AnswerClaim(
+                text=text, start=start, end=start + len(text), keys=cited, quote=clean(claim.quote or "").strip()
+            )
         )
         return f"{_GAP}{text}" if start else text
 
@@ -74,6 +76,8 @@ def has_words(text: str) -> bool:
 def read_claim(item: Mapping[str, Any], claim_cls: type[Claim]) -> Claim | None:
     """Read one claim of a reply in progress; None where it is none, which ends in a refusal of the whole reply."""
     try:
-        return claim_cls.model_validate(item)
-    except ValidationError:
+        claim = claim_cls.model_validate(item)
+        check_claim(claim)
+    except Exception:  # noqa: BLE001 - a validator of the user's class may raise anything
         return None
+    return claim

@@ -16,6 +16,7 @@ from llama_index_grounded.synthesis.checking import AnswerCheck, OnFail
 from llama_index_grounded.synthesis.links import UrlFor, check_url_for
 from llama_index_grounded.synthesis.prompts import Language, QuestionPosition
 from llama_index_grounded.synthesis.respond import RefusalText, check_refusal_text
+from llama_index_grounded.synthesis.shapes import check_answer_class
 from llama_index_grounded.synthesis.validate import InvalidIdPolicy
 from llama_index_grounded.tokens import TokenCounter
 
@@ -58,6 +59,7 @@ class Options:
         known = (GroundedAnswer, ClaimedAnswer)
         if not (isinstance(self.output_cls, type) and issubclass(self.output_cls, known)):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ConfigurationError("output_cls must be GroundedAnswer, ClaimedAnswer or a subclass of one")
+        check_answer_class(self.output_cls)
         schema_of(self.output_cls)
         as_renderer(self.renderer)
         need_part("keys", self.keys, MetadataKeys, "a MetadataKeys")

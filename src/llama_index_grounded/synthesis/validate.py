@@ -101,9 +101,10 @@ def judge(
 
 
 def _said(answer: AnswerModel, keys: Sequence[str], *, inline_citations: bool, escapes: Escapes) -> _Said:
-    valid, unknown = resolve_ids(answer.sources, keys)
+    # A class of the user's own may leave out what ours may not.
+    valid, unknown = resolve_ids(answer.sources or (), keys)
     if isinstance(answer, ClaimedAnswer):
-        text, found = join_claims(answer.claims, keys, inline_citations=inline_citations, escapes=escapes)
+        text, found = join_claims(answer.claims or (), keys, inline_citations=inline_citations, escapes=escapes)
         own = [key for claim in found.kept for key in claim.keys]
         return _Said(
             text=text,
@@ -115,7 +116,7 @@ def _said(answer: AnswerModel, keys: Sequence[str], *, inline_citations: bool, e
             left_out=found.without_source,
         )
     # First of all, since an invisible character would hide a marker or a tag from the cleaner.
-    written = clean(answer.answer) if isinstance(answer, GroundedAnswer) else ""
+    written = clean(answer.answer or "") if isinstance(answer, GroundedAnswer) else ""
     cleaned = clean_answer(written, keys, inline_citations=inline_citations, escapes=escapes)
     text = cleaned.text.strip()
     return _Said(
