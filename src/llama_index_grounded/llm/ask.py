@@ -10,7 +10,7 @@ import json
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from pydantic import BaseModel
@@ -91,7 +91,7 @@ def _listen(llm: LLM, call: Call, deadline: Deadline) -> Reply | Fault:
     return step
 
 
-def _late(sent: Sequence[Call]) -> Asked[Model]:
+def _late(sent: Sequence[Call]) -> Asked[Any]:
     why = "the judge did not answer in its time"
     _logger.error("no judgement: %s", why)
     return Asked(value=None, why=why, calls=len(sent), usage=_usage(sent[0], None, None) if sent else Usage())

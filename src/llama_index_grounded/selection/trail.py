@@ -38,7 +38,7 @@ FOREIGN = "ForeignPostprocessor"
 _runs = itertools.count(1)
 
 
-def receive(nodes: Sequence[NodeWithScore], bundle: QueryBundle | None, keys: MetadataKeys, stage: Stage) -> Evidence:
+def receive(nodes: Iterable[NodeWithScore], bundle: QueryBundle | None, keys: MetadataKeys, stage: Stage) -> Evidence:
     """Take nodes into a stage: continue the run that they belong to, or begin one.
 
     Nodes that come straight from a stage are taken as they are. After a foreign postprocessor, nodes that only became
@@ -55,7 +55,7 @@ def receive(nodes: Sequence[NodeWithScore], bundle: QueryBundle | None, keys: Me
 
 
 def collect(
-    nodes: Sequence[NodeWithScore],
+    nodes: Iterable[NodeWithScore],
     bundle: QueryBundle | None,
     keys: MetadataKeys = DEFAULT_KEYS,
     *,
