@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from llama_index_grounded import CitingSynthesizer
+from llama_index_grounded import CitingSynthesizer, GroundedResult
 from llama_index_grounded.checks import NumberCheck, QuoteCheck
 from llama_index_grounded.schema import CheckResult, QuoteMatch, Span, TextEvent, Usage
 from llama_index_grounded.synthesis import ClaimedAnswer
@@ -124,6 +124,7 @@ class Odd:
         CheckResult.model_construct(name="odd", status="passed", usage=None),
         CheckResult.model_construct(name=None, status="failed"),
         CheckResult(name="odd", status="passed", usage=Usage(prompt_tokens=-5)),
+        CheckResult(name="odd", status="passed", usage=Usage(estimated_prompt_tokens=-5000)),
         asyncio.CancelledError(),
         SystemExit(1),
         RecursionError(),
@@ -136,6 +137,40 @@ def test_what_can_not_be_is_skipped(result: Any, mode: str) -> None:
         assert (found.checks[0].status, found.answer, found.llm_calls) == ("skipped", OK["answer"], 1)
         assert [(citation.key, citation.quote) for citation in found.citations] == [("S1", None)]
         assert "time" not in found.checks[0].detail
+
+
+class Detailed(CheckResult):
+    """A result with a field of its own, which may hold anything."""
+
+    rule: object = None
+
+
+class Marked(Span):
+    """A place with a field of its own."""
+
+    rule: str = "R7"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_verdict_in_a_class_of_its_own_counts(mode: str) -> None:
+    """A subclass of CheckResult is a result: its verdict counts, and what it adds does not reach the result."""
+    failed = Detailed(name="odd", status="failed", spans=(Marked(start=0, end=4),), rule=object())
+    found, _ = ask(ScriptedLLM([OK]), mode, NODES, checks=[Odd(result=failed)])
+    assert found.refusal is not None
+    assert found.refusal.reason == "failed_check"
+    assert found.checks == (CheckResult(name="odd", status="failed", spans=(Span(start=0, end=4),)),)
+    assert GroundedResult.model_validate_json(found.model_dump_json()) == found
+
+
+@pytest.mark.parametrize("score", [7.0, -0.1, 1.0000001])
+@pytest.mark.parametrize("status", ["passed", "failed"])
+def test_a_score_that_can_not_be_is_left_out(score: float, status: Any) -> None:
+    """The verdict counts as it is, without the score."""
+    said = CheckResult(name="odd", status=status, score=score, detail="two of three")
+    found, _ = ask(ScriptedLLM([OK]), "sync", NODES, checks=[Odd(result=said)])
+    (one,) = found.checks
+    assert (one.status, one.score, found.answerable) == (status, None, status == "passed")
+    assert one.detail == "two of three"
 
 
 class Nameless:

@@ -82,7 +82,10 @@ class CheckResult(Record):
     claims: tuple[ClaimVerdict, ...] = ()
     """What a judge says of each claim, for a check that asks one."""
     score: float | None = None
-    """How well the answer is supported, 0 to 1, for a check that measures it; higher is better."""
+    """How well the answer is supported, 0 to 1, for a check that measures it; higher is better.
+
+    A score outside of that is left out when the check has run.
+    """
     llm_calls: int = 0
     usage: Usage = Usage()
     """What the check itself asked of a model; part of the sums of the query."""

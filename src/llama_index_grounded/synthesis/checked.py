@@ -64,7 +64,7 @@ def _described(node: BaseNode) -> Mapping[str, str]:
 
 
 def sound(result: CheckResult, context: CheckContext) -> bool:
-    """Tell whether what a check reports exists: places in the answer, and passages in the sources."""
+    """Tell whether what a check reports can be: places in the answer, passages in the sources, counts from zero on."""
     places = [(span.start, span.end) for span in result.spans] + [(claim.start, claim.end) for claim in result.claims]
     if any(not 0 <= start < end <= len(context.answer) for start, end in places) or _negative(result):
         return False
@@ -72,7 +72,8 @@ def sound(result: CheckResult, context: CheckContext) -> bool:
 
 
 def _negative(result: CheckResult) -> bool:
-    counts = (result.llm_calls, result.usage.prompt_tokens, result.usage.completion_tokens)
+    usage = result.usage
+    counts = (result.llm_calls, usage.prompt_tokens, usage.completion_tokens, usage.estimated_prompt_tokens)
     return any(count is not None and count < 0 for count in counts)
 
 

@@ -62,7 +62,8 @@ class CheckContext:
 class AnswerCheck(Protocol):
     """Judges an answer that is otherwise ready to be shown.
 
-    A check that raises is reported as ``skipped``; one that takes longer than the query's deadline too, but for the two
+    Its result may be a subclass of `CheckResult`; what that adds is left out of the query's. A check that raises is
+    reported as ``skipped``; one that takes longer than the query's deadline too, but for the two
     seconds that a check with a true attribute ``local`` has in any case: it asks nobody and is soon done. Where a check
     has a coroutine method ``acheck`` of the same form, async queries await it; without, ``check`` runs in a thread.
     """

@@ -111,8 +111,15 @@ def _safely(check: AnswerCheck, context: CheckContext, run: Callable[[], object]
 def _checked(check: AnswerCheck, context: CheckContext, result: object) -> CheckResult:
     if not isinstance(result, CheckResult):
         return _skipped(check, f"the check returned {type(result).__name__} in place of a CheckResult")
-    whole = CheckResult.model_validate(dict(result))  # it may have been made without validation
-    return whole if sound(whole, context) else _skipped(check, "the check reported a place that does not exist")
+    # It may have been made without validation, and in a class with further fields, which the record can not hold.
+    fields = result.model_dump(include=set(CheckResult.model_fields), warnings=False)
+    whole = CheckResult.model_validate(fields)
+    if not sound(whole, context):
+        return _skipped(check, "the check reported a place that does not exist, or a count below zero")
+    if whole.score is None or 0 <= whole.score <= 1:
+        return whole
+    _logger.warning("the check %s gave the score %s, which is not within 0 to 1", check_name(check), whole.score)
+    return whole.model_copy(update={"score": None})
 
 
 def _failed(check: AnswerCheck, error: BaseException) -> CheckResult:
