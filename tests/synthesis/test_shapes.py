@@ -21,6 +21,9 @@ CLAIM: dict[str, Any] = {"sources": ["S1"], "quote": "", "text": "Within 21 days
 CLAIMS: dict[str, Any] = {"verdict": "yes", "sources": ["S1"], "claims": [CLAIM, CLAIM]}
 
 
+Text = TypeAliasType("Text", Annotated[str, Field(min_length=1)])
+
+
 class Dated(Claim):
     """A claim with a field more."""
 
@@ -43,7 +46,7 @@ WORKING = [
     class_with(GroundedAnswer, answer=(str | None, None)),
     class_with(GroundedAnswer, answer=Literal["Within 21 days [S1]."]),
     class_with(GroundedAnswer, answer=NewType("Words", str)),
-    class_with(GroundedAnswer, answer=TypeAliasType("Text", Annotated[str, Field(min_length=1)])),
+    class_with(GroundedAnswer, answer=Text),
     class_with(GroundedAnswer, verdict=Literal[Verdict.yes, Verdict.not_in_sources]),
     class_with(GroundedAnswer, sources=(list[str] | None, None)),
     class_with(GroundedAnswer, sources=tuple[str, ...]),

@@ -11,13 +11,14 @@ from __future__ import annotations
 import functools
 import json
 import re
+from collections.abc import Sequence
 from typing import Any, TypeVar, cast
 
-from pydantic import BaseModel, ValidationError
+from pydantic import AliasChoices, AliasPath, BaseModel, ValidationError
 
 from llama_index_grounded.errors import ConfigurationError
 
-__all__ = ["InvalidReplyError", "bounded", "field_names", "loads", "read_reply", "schema_of"]
+__all__ = ["InvalidReplyError", "asked_names", "bounded", "field_names", "loads", "read_reply", "schema_of"]
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -57,9 +58,40 @@ def read_reply(text: str, output_cls: type[Model]) -> Model:
 
 def field_names(output_cls: type[BaseModel]) -> frozenset[str] | None:
     """Return the names that an answer may have; None where a subclass allows any."""
-    if output_cls.model_config.get("extra") != "forbid":
-        return None
-    return frozenset(field.alias or name for name, field in output_cls.model_fields.items())
+    return _known_names(output_cls) if output_cls.model_config.get("extra") == "forbid" else None
+
+
+def asked_names(output_cls: type[BaseModel]) -> dict[str, str]:
+    """Return the name by which each field is asked for, which is that of the schema and may be an alias.
+
+    Raises:
+        ConfigurationError: If a field that must be filled in has none, such as one that is read from inside of another.
+    """
+    offered, found = schema_of(output_cls).get("properties", {}), dict[str, str]()
+    for name, field in output_cls.model_fields.items():
+        names = [str(way[0]) for way in _ways(output_cls, name) if len(way) == 1 and way[0] in offered]
+        if names:
+            found[name] = names[0]
+        elif field.is_required():
+            msg = f"the schema of {output_cls.__name__} has no name for its field {name}, so nobody could fill it in"
+            raise ConfigurationError(msg)
+    return found
+
+
+def _known_names(output_cls: type[BaseModel]) -> frozenset[str]:
+    return frozenset(str(way[0]) for name in output_cls.model_fields for way in _ways(output_cls, name))
+
+
+def _ways(output_cls: type[BaseModel], name: str) -> list[Sequence[int | str]]:
+    """Return the paths by which Pydantic finds a field in an object."""
+    config, alias = output_cls.model_config, output_cls.model_fields[name].validation_alias
+    choices = alias.choices if isinstance(alias, AliasChoices) else [] if alias is None else [alias]
+    paths: list[Sequence[int | str]] = [
+        choice.path if isinstance(choice, AliasPath) else [choice] for choice in choices
+    ]
+    if config.get("validate_by_alias") is False or not paths:
+        return [[name]]
+    return [*paths, [name]] if config.get("validate_by_name") or config.get("populate_by_name") else paths
 
 
 def loads(text: str) -> Any:
@@ -100,8 +132,9 @@ def _faults(error: ValidationError, output_cls: type[BaseModel]) -> str:
     """Name known fields and kinds of faults. Values and unknown names stay out: they are the model's words."""
     found = error.errors(include_url=False, include_input=False, include_context=False)
     places = [str(fault["loc"][0]) if fault["loc"] else "object" for fault in found]
+    known = _known_names(output_cls)
     named = [
-        f"{place if place in output_cls.model_fields else 'an unknown field'}: {fault['type']}"
+        f"{place if place in known else 'an unknown field'}: {fault['type']}"
         for place, fault in zip(places, found, strict=True)
     ]
     return "the JSON object does not fit: " + ", ".join(named[:_MOST_NAMED_FAULTS])

@@ -17,7 +17,18 @@ if TYPE_CHECKING:
 
 __all__ = ["keeps_the_text"]
 
-_SAFE_CONFIG = ("extra", "title", "frozen", "json_schema_extra", "use_attribute_docstrings", "arbitrary_types_allowed")
+_SAFE_CONFIG = (
+    "alias_generator",
+    "arbitrary_types_allowed",
+    "extra",
+    "frozen",
+    "json_schema_extra",
+    "populate_by_name",
+    "protected_namespaces",
+    "title",
+    "use_attribute_docstrings",
+    "validate_by_name",
+)
 """Settings that leave every text as it is."""
 _OF_EVERY_CLASS = {name for name in vars(Claim) if name.startswith("__")} | {"_abc_impl", "model_config", "__hash__"}
 """A frozen class is given a hash."""
@@ -35,7 +46,7 @@ def keeps_the_text(output_cls: type[AnswerModel]) -> bool:
     return (
         claim is not None
         and (get_origin(claims.annotation), get_args(claims.annotation)) == (list, (claim,))
-        and _form(claims) == _form(ClaimedAnswer.model_fields["claims"])
+        and _form("claims", claims) == _form("claims", ClaimedAnswer.model_fields["claims"])
         and _only_adds(output_cls, ClaimedAnswer, AnswerModel.model_fields)
         and _only_adds(claim, Claim, Claim.model_fields)
     )
@@ -52,7 +63,7 @@ def _only_adds(cls: type[BaseModel], base: type[BaseModel], names: Iterable[str]
         and not any(hasattr(each, "func") for field in own for each in field.metadata)
         and _settings(cls) == _settings(base)
         and all(fields[name].annotation == ours[name].annotation for name in names)
-        and all(_form(fields[name]) == _form(ours[name]) for name in names)
+        and all(_form(name, fields[name]) == _form(name, ours[name]) for name in names)
     )
 
 
@@ -71,6 +82,6 @@ def _settings(cls: type[BaseModel]) -> dict[str, object]:
     return {name: value for name, value in cls.model_config.items() if name not in _SAFE_CONFIG}
 
 
-def _form(field: FieldInfo) -> tuple[object, ...]:
-    """Return what decides about the value of a field besides its type."""
-    return field.metadata, field.is_required(), field.alias, field.validation_alias, field.discriminator
+def _form(name: str, field: FieldInfo) -> tuple[object, ...]:
+    """Return what decides about the value of a field besides its type; an alias may be its own name."""
+    return field.metadata, field.is_required(), field.validation_alias or name, field.discriminator

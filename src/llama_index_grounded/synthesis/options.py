@@ -9,7 +9,7 @@ from llama_index_grounded._allowed import need_flag, need_one_of, need_part, nee
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.evidence import MetadataKeys
 from llama_index_grounded.llm.providers import Structured
-from llama_index_grounded.llm.structured import schema_of
+from llama_index_grounded.llm.structured import asked_names
 from llama_index_grounded.rendering.renderer import as_renderer
 from llama_index_grounded.synthesis.answer import AnswerModel, ClaimedAnswer, GroundedAnswer
 from llama_index_grounded.synthesis.checking import AnswerCheck, OnFail
@@ -60,7 +60,7 @@ class Options:
         if not (isinstance(self.output_cls, type) and issubclass(self.output_cls, known)):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ConfigurationError("output_cls must be GroundedAnswer, ClaimedAnswer or a subclass of one")
         check_answer_class(self.output_cls)
-        schema_of(self.output_cls)
+        asked_names(self.output_cls)
         as_renderer(self.renderer)
         need_part("keys", self.keys, MetadataKeys, "a MetadataKeys")
         need_part("counter", self.counter, (TokenCounter, type(None)), "a TokenCounter")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from llama_index_grounded.errors import ConfigurationError
+from llama_index_grounded.llm.structured import asked_names
 from llama_index_grounded.schema import RefusalReason
 
 if TYPE_CHECKING:
@@ -117,7 +118,11 @@ def question_template(position: QuestionPosition) -> str:
 
 def envelope(output_cls: type[AnswerModel], schema: str | None) -> str:
     """Ask for the JSON object. The schema is written out only for models that can not be given it any other way."""
-    lines = [f"- {name}: {field.description or field.annotation}" for name, field in output_cls.model_fields.items()]
+    fields = output_cls.model_fields
+    lines = [
+        f"- {asked}: {fields[name].description or fields[name].annotation}"
+        for name, asked in asked_names(output_cls).items()
+    ]
     text = "Reply with one JSON object and nothing else. Its fields, in this order:\n" + "\n".join(lines)
     return text if schema is None else f"{text}\nIts JSON schema: {schema}"
 
