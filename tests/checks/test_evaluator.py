@@ -86,6 +86,30 @@ def test_an_evaluator_that_raises_is_skipped(mode: str) -> None:
     assert "secret" not in found.model_dump_json()
 
 
+class Hangs(Promptless):
+    """An evaluator that never answers."""
+
+    async def aevaluate(self, *_: Any, **kwargs: Any) -> EvaluationResult:
+        """Wait."""
+        await asyncio.sleep(30)
+        return EvaluationResult(passing=True)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_evaluator_that_hangs_is_late_in_every_mode(mode: str) -> None:
+    """It is left when the time of the query is over, and the result says the same in every mode."""
+    found, _ = ask(ScriptedLLM([OK]), mode, checks=[EvaluatorCheck(evaluator=Hangs(), on_fail="refuse")], timeout=0.4)
+    one = found.checks[0]
+    assert (one.status, one.detail, found.answerable) == ("skipped", "the time for this query is over", True)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_timeout_of_the_evaluators_own_is_an_error(mode: str) -> None:
+    """While the query has time left, what an evaluator raises is its own failure."""
+    found, _ = ask(ScriptedLLM([OK]), mode, checks=[EvaluatorCheck(evaluator=Told(TimeoutError()))], timeout=30)
+    assert found.checks[0].detail == "the check could not run (TimeoutError)"
+
+
 def test_one_evaluator_serves_many_queries_over_real_connections() -> None:
     """An evaluator whose model keeps its connections open works query after query, in sync and in several loops."""
     with OllamaServer("YES", keep_alive=True) as server:

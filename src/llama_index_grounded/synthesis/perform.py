@@ -48,12 +48,12 @@ def perform(check: AnswerCheck, context: CheckContext, deadline: Deadline) -> Ch
     """Run a check. With a deadline it runs in a thread, which is left behind where it takes longer."""
     left = _left(check, deadline)
     if left is None:
-        return _safely(check, context, lambda: check.check(context))
+        return _safely(check, context, lambda: check.check(context), deadline)
     if left <= 0:
         return _skipped(check, _LATE)
     timed = replace(context, seconds=left)
     name = f"check {check_name(check)}"
-    found = wait_for(lambda: _safely(check, context, lambda: check.check(timed)), left + _GRACE, name)
+    found = wait_for(lambda: _safely(check, context, lambda: check.check(timed), deadline), left + _GRACE, name)
     return found or _skipped(check, _LATE)
 
 
@@ -66,7 +66,7 @@ async def aperform(check: AnswerCheck, context: CheckContext, deadline: Deadline
     left = _left(check, deadline)
     if left is not None and left <= 0:
         return _skipped(check, _LATE)
-    task = asyncio.ensure_future(_guarded(check, context, method, left))
+    task = asyncio.ensure_future(_guarded(check, context, method, deadline))
     try:
         await asyncio.wait({task}, timeout=None if left is None else left + _GRACE)
     finally:
@@ -75,17 +75,17 @@ async def aperform(check: AnswerCheck, context: CheckContext, deadline: Deadline
             task.add_done_callback(_forget)
     if not task.done():
         return _skipped(check, _LATE)
-    return _safely(check, context, task.result)
+    return _safely(check, context, task.result, deadline)
 
 
-async def _guarded(check: AnswerCheck, context: CheckContext, method: Any, left: float | None) -> CheckResult:
+async def _guarded(check: AnswerCheck, context: CheckContext, method: Any, deadline: Deadline) -> CheckResult:
     """Await a check; what would end the loop, such as SystemExit, becomes a result like any other error."""
     try:
-        return _checked(check, context, await method(replace(context, seconds=left)))
+        return _checked(check, context, await method(replace(context, seconds=_left(check, deadline))))
     except (KeyboardInterrupt, asyncio.CancelledError):
         raise
     except BaseException as error:  # noqa: BLE001 - a check may raise anything; the answer does not fall with it
-        return _failed(check, error)
+        return _failed(check, error, deadline)
 
 
 def _left(check: AnswerCheck, deadline: Deadline) -> float | None:
@@ -99,13 +99,13 @@ def _forget(task: asyncio.Future[Any]) -> None:
         task.exception()
 
 
-def _safely(check: AnswerCheck, context: CheckContext, run: Callable[[], object]) -> CheckResult:
+def _safely(check: AnswerCheck, context: CheckContext, run: Callable[[], object], deadline: Deadline) -> CheckResult:
     try:
         return _checked(check, context, run())
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - as above
-        return _failed(check, error)
+        return _failed(check, error, deadline)
 
 
 def _checked(check: AnswerCheck, context: CheckContext, result: object) -> CheckResult:
@@ -122,7 +122,10 @@ def _checked(check: AnswerCheck, context: CheckContext, result: object) -> Check
     return whole.model_copy(update={"score": None})
 
 
-def _failed(check: AnswerCheck, error: BaseException) -> CheckResult:
+def _failed(check: AnswerCheck, error: BaseException, deadline: Deadline) -> CheckResult:
+    left = deadline.left
+    if isinstance(error, TimeoutError) and left is not None and left <= 0:
+        return _skipped(check, _LATE)  # it kept to the time that it was given
     _logger.error("the check %s failed", check_name(check), exc_info=error)
     return _skipped(check, f"the check could not run ({type(error).__name__})")
 
