@@ -13,14 +13,18 @@ import pytest
 from llama_index.core import Settings
 from llama_index.core.base.llms.types import LLMMetadata
 from llama_index.core.embeddings import MockEmbedding
+from llama_index.core.evaluation import FaithfulnessEvaluator, SemanticSimilarityEvaluator
 from llama_index.core.llms import MockLLM
+from llama_index.core.prompts import PromptTemplate
 from llama_index.core.schema import QueryBundle
 from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
 from llama_index.llms.ollama import Ollama
 from llama_index.llms.openai import OpenAI
+from pydantic import ConfigDict, Field
 
-from llama_index_grounded import AccessGuard, CitingSynthesizer, GroundedResponse, ScoreGate
-from llama_index_grounded.checks import GroundednessCheck
+from llama_index_grounded import AccessGuard, CitingSynthesizer, GroundedAnswer, GroundedResponse, ScoreGate
+from llama_index_grounded.checks import EvaluatorCheck, GroundednessCheck
+from llama_index_grounded.schema import CheckResult
 from llama_index_grounded.selection import (
     CombinedGate,
     EvidenceGate,
@@ -36,13 +40,26 @@ OK = {"verdict": "answered", "sources": ["S1"], "answer": "Within 21 days [S1]."
 _PROGRAM = """
 from llama_index.core.embeddings import MockEmbedding
 from llama_index.core.llms import MockLLM
-from llama_index_grounded import AccessGuard, CitingSynthesizer, RefusalReason, ScoreGate
-from llama_index_grounded.checks import GroundednessCheck
+from llama_index.core.evaluation import FaithfulnessEvaluator
+from llama_index_grounded import AccessGuard, CitingSynthesizer, GroundedAnswer, RefusalReason, ScoreGate
+from llama_index_grounded.checks import EvaluatorCheck, GroundednessCheck
 from llama_index_grounded.selection import CombinedGate, EvidenceGate, SufficiencyGate, VectorSimilarity
 from llama_index_grounded.synthesis.fingerprint import fingerprint
 
 def rule(nodes):
     return True
+
+class Ticket(GroundedAnswer):
+    topic: str = "other"
+
+class Own:
+    on_fail = "flag"
+
+    def __init__(self, limits, model):
+        self.limits, self._model, self.lock = limits, model, object()
+
+    def check(self, context):
+        return None
 
 judge, model = MockLLM(max_tokens=9), MockEmbedding(embed_dim=4)
 gates = [
@@ -54,7 +71,12 @@ gate = CombinedGate(gates=[*gates, CombinedGate(gates=gates)])
 stages = [AccessGuard(predicate=rule), SufficiencyGate(llm=judge), gate]
 synthesizer = CitingSynthesizer(
     judge,
-    checks=[GroundednessCheck(llm=judge)],
+    checks=[
+        GroundednessCheck(llm=judge),
+        Own({"a", "b", "c"}, model),
+        EvaluatorCheck(evaluator=FaithfulnessEvaluator(llm=judge)),
+    ],
+    output_cls=Ticket,
     url_for=lambda source: None,
     refusal_text={RefusalReason.no_evidence: "a", "low_score": "b"},
 )
@@ -229,3 +251,111 @@ def test_the_judge_of_a_check_counts() -> None:
         for n in (1, 1, 2)
     ]
     assert prints[0] == prints[1] != prints[2]
+
+
+def of_options(**options: Any) -> str:
+    """Return the fingerprint of an answer under these options."""
+    return answered_and_refused(llm=ScriptedLLM([OK]), **options)[2]
+
+
+def evaluated(evaluator: Any) -> str:
+    """Return the fingerprint of an answer that an evaluator of LlamaIndex judges."""
+    return of_options(checks=[EvaluatorCheck(evaluator=evaluator)])
+
+
+def test_the_threshold_of_an_evaluator_counts() -> None:
+    """Another threshold, or another embedding model, is another configuration; an equal one is the same."""
+    prints = [
+        evaluated(
+            SemanticSimilarityEvaluator(embed_model=MockEmbedding(embed_dim=size), similarity_threshold=threshold)
+        )
+        for size, threshold in ((4, 0.9), (4, 0.9), (4, 0.1), (3, 0.9))
+    ]
+    assert prints[0] == prints[1]
+    assert len(set(prints)) == 3
+
+
+def test_the_judge_and_the_template_of_an_evaluator_count() -> None:
+    """Another judge, or other words to it, is another configuration."""
+    prints = [
+        evaluated(FaithfulnessEvaluator(llm=MockLLM(max_tokens=most), eval_template=PromptTemplate(template)))
+        for most, template in ((1, "a"), (1, "a"), (2, "a"), (1, "b"))
+    ]
+    assert prints[0] == prints[1]
+    assert len(set(prints)) == 3
+
+
+class OwnCheck:
+    """A check without declared fields, which counts what it has seen."""
+
+    on_fail = "flag"
+
+    def __init__(self, most: int, *, words: frozenset[str] = frozenset(), api_key: str = "", part: Any = None) -> None:
+        self.most, self._words, self.api_key, self.part = most, words, api_key, part
+        self.seen = 0
+
+    def check(self, _: Any) -> CheckResult:
+        """Pass."""
+        self.seen += 1
+        return CheckResult(name="own", status="passed")
+
+
+class Stricter(OwnCheck):
+    """A check that hands its options on."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+
+
+class Slotted(OwnCheck):
+    """A check with a slot."""
+
+    __slots__ = ("_limit",)
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+
+
+@pytest.mark.parametrize(
+    "one, other",
+    [
+        (OwnCheck(1), OwnCheck(2)),
+        (OwnCheck(1, words=frozenset("ab")), OwnCheck(1, words=frozenset("bc"))),
+        (OwnCheck(1, part=OwnCheck(1)), OwnCheck(1, part=OwnCheck(2))),
+        (OwnCheck(1, part=MockLLM(max_tokens=1)), OwnCheck(1, part=MockLLM(max_tokens=2))),
+        (Stricter(most=1), Stricter(most=2)),
+        (Stricter(most=1), OwnCheck(1)),
+        (Slotted(1), Slotted(2)),
+    ],
+)
+def test_what_an_own_check_was_given_counts(one: OwnCheck, other: OwnCheck) -> None:
+    """An argument of the constructor counts where the object keeps it by its name, with an underscore or without."""
+    assert of_options(checks=[one]) != of_options(checks=[other])
+
+
+def test_what_an_own_check_has_seen_does_not_count() -> None:
+    """A count, a connection or a key is no configuration: before and after a query, the fingerprint is one."""
+    used, fresh = OwnCheck(1, api_key="the-first"), OwnCheck(1, api_key="the-second")
+    first = of_options(checks=[used])
+    assert used.seen > 0
+    assert first == of_options(checks=[used]) == of_options(checks=[fresh])
+    assert "the-first" not in str(written(used))
+
+
+def ticket(description: str, *, upper: bool = False) -> type[GroundedAnswer]:
+    """Make an answer class; each call makes one of the same name."""
+
+    class Ticket(GroundedAnswer):
+        model_config = ConfigDict(str_to_upper=upper)
+
+        topic: str = Field(default="", description=description)
+
+    return Ticket
+
+
+def test_the_fields_of_an_answer_class_count() -> None:
+    """Another description is another prompt, and another setting another reading; an equal class is the same."""
+    classes = [ticket("a"), ticket("a"), ticket("b"), ticket("a", upper=True)]
+    prints = [of_options(output_cls=output_cls) for output_cls in classes]
+    assert prints[0] == prints[1]
+    assert len(set(prints)) == 3

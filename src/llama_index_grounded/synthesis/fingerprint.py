@@ -7,12 +7,13 @@ import functools
 import hashlib
 import inspect
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, time, timedelta
 from decimal import Decimal
 from enum import Enum
+from inspect import getattr_static
 from pathlib import PurePath
-from types import BuiltinFunctionType, FunctionType, MethodDescriptorType, MethodType
+from types import BuiltinFunctionType, FunctionType, MemberDescriptorType, MethodDescriptorType, MethodType
 from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 
@@ -21,6 +22,8 @@ from llama_index.core.llms import LLM
 from pydantic import BaseModel
 
 from llama_index_grounded.llm.providers import notes_its_window
+from llama_index_grounded.llm.structured import schema_of
+from llama_index_grounded.synthesis.answer import AnswerModel
 
 if TYPE_CHECKING:
     from llama_index_grounded.selection.stage import Stage
@@ -40,6 +43,7 @@ def fingerprint(options: Options, stages: Iterable[Stage], *, template: Sequence
 
     Functions count by module and qualified name alone: two lambdas of one function are the same to it, and so is a
     rule whose code was changed. A model that a stage or a check takes from ``Settings`` counts as that, not as itself.
+    Of an object without declared fields, what its constructor was not given, or does not keep by name, does not count.
 
     Args:
         options: The synthesizer's.
@@ -55,7 +59,9 @@ def written(value: object, above: tuple[int, ...] = ()) -> Any:
     """Write a value as JSON can hold it, without anything that differs from one process to the next.
 
     LLMs and embedding models, stages, renderers, dataclasses and everything else with declared fields is its class and
-    its fields; keys and passwords of models are left out. An object without declared fields is its class.
+    its fields; an answer class is its name, its schema and its settings. An object without declared fields is its class
+    and what its constructor was given, as far as it keeps that by name. Keys and passwords of models and of such
+    objects are left out.
 
     Args:
         value: What to write.
@@ -95,11 +101,38 @@ def _of_parts(value: object, above: tuple[int, ...]) -> Any:
     if isinstance(value, Mapping):
         pairs = cast("Mapping[object, object]", value).items()
         return _sorted([[written(key, above), written(item, above)] for key, item in pairs])
-    return _name(type(value))
+    return _built(value, above)
+
+
+def _built(value: object, above: tuple[int, ...]) -> Any:
+    """Write an object without declared fields: its class, and what its constructor was given and is still there.
+
+    Whatever else it holds may be a count, a lock or a connection, which is no configuration.
+    """
+    given = _public({name: item for name, item in _given(value) if name != "callback_manager"})
+    name = _name(type(value))
+    return {"class": name, **{key: written(item, above) for key, item in given.items()}} if given else name
+
+
+def _given(value: object) -> Iterator[tuple[str, Any]]:
+    """Yield the arguments of the constructor that an object keeps by their name, or that name with an underscore."""
+    held = getattr(value, "__dict__", None)
+    kept = cast("dict[str, Any]", held) if isinstance(held, dict) else dict[str, Any]()
+    for cls in type(value).__mro__:
+        made = vars(cls).get("__init__")
+        for name in inspect.signature(made).parameters if isinstance(made, FunctionType) else ():
+            for place in (name, f"_{name}"):
+                if place in kept:
+                    yield name, kept[place]
+                elif isinstance(getattr_static(value, place, None), MemberDescriptorType) and hasattr(value, place):
+                    yield name, getattr(value, place)
 
 
 def _function(function: object, above: tuple[int, ...]) -> Any:
     name, owner = _name(function), getattr(function, "__self__", None)
+    if isinstance(function, type) and issubclass(function, AnswerModel):
+        metadata = {each: field.metadata for each, field in function.model_fields.items()}
+        return [name, written([schema_of(function), function.model_config, metadata], above)]
     return name if owner is None or inspect.ismodule(owner) else [name, written(owner, above)]
 
 
