@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import copy
 import pickle
-from collections import Counter
+import re
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -14,7 +15,7 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from llama_index_grounded.errors import GroundedError
-from llama_index_grounded.evidence import included_text, strip
+from llama_index_grounded.evidence import DEFAULT_KEYS, MetadataKeys, identity_under, included_text, strip
 from llama_index_grounded.selection.stage import Kind, Stage
 from llama_index_grounded.testing.nodes import make_nodes
 
@@ -27,6 +28,7 @@ class LawError(AssertionError):
     """A postprocessor breaks a law that its kind promises."""
 
 
+_LETTER = re.compile(r"[^\W_]")
 _QUERY = "How many days do I have to return a book?"
 _LONG = "Printed books can be returned within twenty-one days of delivery if they are unread."
 
@@ -58,9 +60,17 @@ def check_postprocessor(
     """Check the laws of a postprocessor's kind on awkward nodes.
 
     Every kind: nothing that was given is changed; empty in, empty out; sync equals async; unknown options are refused;
-    a copy through pickle and through a dict behaves the same; every node is returned or reported. A ``filter`` returns
-    a part of its input, unchanged; a ``rewrite`` may shorten texts; a ``reorder`` returns a permutation. Filters and
-    rewrites change nothing the second time. Single cases may be refused with an error of this package, not all.
+    a copy through pickle and through a dict behaves the same; every node is returned or reported. Single cases may be
+    refused with an error of this package, not all.
+
+    - A ``filter`` returns a part of its input, unchanged: ids, texts, scores, metadata and all else that a node has,
+      but for the stamp under which stages of this package take notes.
+    - A ``rewrite`` returns some of its nodes, with metadata that each was given, and may shorten texts or join those of
+      one document: each line of a text stands in a text of that document, or runs from the end of one over to the
+      beginning of another. Lines without a letter or digit, such as "…", may be anything.
+    - A ``reorder`` returns a permutation, with nothing else changed.
+
+    Filters and rewrites change nothing the second time.
 
     Args:
         factory: Makes a fresh postprocessor.
@@ -109,6 +119,8 @@ def _check_laws(factory: Factory, kind: Kind, nodes: list[NodeWithScore], *, rou
         again = factory().postprocess_nodes(list(result), QueryBundle(_QUERY))
         _law(_seen(again) == _seen(result), "a second pass changes the result")
     stage = factory()
+    if kind == "rewrite":
+        _check_rewritten(nodes, result, stage.keys if isinstance(stage, Stage) else DEFAULT_KEYS)
     if isinstance(stage, Stage):
         _check_reports(stage, nodes)
     for copied in _copies(stage) if round_trip else ():
@@ -146,6 +158,38 @@ def _check_kind(kind: Kind, nodes: Sequence[NodeWithScore], result: Sequence[Nod
         _law(Counter(scored.node.node_id for scored in result) <= ids, "a rewrite returned an unknown node")
 
 
+def _check_rewritten(nodes: Sequence[NodeWithScore], result: Sequence[NodeWithScore], keys: MetadataKeys) -> None:
+    texts = defaultdict[str, list[str]](list)
+    given = defaultdict[str, list[dict[str, Any]]](list)
+    for scored in nodes:
+        texts[identity_under(scored.node, keys).document_id].append(included_text(scored.node))
+        given[scored.node.node_id].append(scored.node.metadata)
+    for node in (strip(scored).node for scored in result):
+        described = any(_holds(metadata, node.metadata) for metadata in given[node.node_id])
+        _law(described, "a rewrite returned a node with metadata that it was not given")
+        own = texts[identity_under(node, keys).document_id]
+        lines = filter(_LETTER.search, included_text(node).splitlines())
+        _law(all(_stands(line, own) for line in lines), "a rewrite wrote what stands in no text of the document")
+
+
+def _holds(metadata: Mapping[str, Any], part: Mapping[str, Any]) -> bool:
+    return all(name in metadata and repr(metadata[name]) == repr(value) for name, value in part.items())
+
+
+def _stands(line: str, texts: Sequence[str]) -> bool:
+    """Say whether a line stands in a text, or is put together from texts of which each begins within the one before."""
+    if any(line in text for text in texts):
+        return True
+    reached = max((end for end in range(1, len(line)) if any(text.endswith(line[:end]) for text in texts)), default=0)
+    for start in range(1, len(line)):
+        if start > reached:
+            return False
+        if any(text.startswith(line[start:]) for text in texts):
+            return True
+        reached = max([reached, *(start + len(text) for text in texts if text and line.startswith(text, start))])
+    return False
+
+
 def _check_reports(stage: Stage, nodes: Sequence[NodeWithScore]) -> None:
     selection = stage.select(nodes, QueryBundle(_QUERY))
     gone = Counter(d.node_id for d in selection.decisions if d.action in ("dropped", "refused"))
@@ -173,8 +217,9 @@ def _copies(stage: BaseNodePostprocessor) -> list[BaseNodePostprocessor]:
 
 
 def _seen(nodes: Sequence[NodeWithScore]) -> list[tuple[str, str, str]]:
-    """What counts as the same node: id, text and score, not-a-number included."""
-    return [(scored.node.node_id, included_text(strip(scored).node), repr(scored.score)) for scored in nodes]
+    """What counts as the same node: id, score, and all that a node has but for the stamp, not-a-number included."""
+    plain = [(scored.node.node_id, scored.score, strip(scored).node) for scored in nodes]
+    return [(node_id, repr(score), f"{type(node).__name__}{node.model_dump()!r}") for node_id, score, node in plain]
 
 
 def _law(holds: bool, law: str) -> None:  # noqa: FBT001 - the law is the point
