@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,7 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core import MockEmbedding, VectorStoreIndex
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
+from llama_index.core.indices.query.query_transform import HyDEQueryTransform
 from llama_index.core.memory import ChatMemoryBuffer, ChatSummaryMemoryBuffer
+from llama_index.core.query_engine import TransformQueryEngine
+from llama_index.core.retrievers import TransformRetriever
 from llama_index.core.schema import QueryBundle
 
 from llama_index_grounded import CitingSynthesizer, GroundedQueryEngine, GroundedResult, TokenBudget
@@ -31,6 +35,7 @@ def talk(*texts: str) -> list[ChatMessage]:
 
 
 TALK = talk("May I return books?", "Within 21 days [S7].", "Where is my parcel?", "On its way.", "Thanks.", "Welcome.")
+THANKS = ("Thanks.", "Welcome.")
 _messages = st.lists(
     st.builds(
         lambda role, text: ChatMessage(role=role, content=text),
@@ -77,6 +82,38 @@ def test_only_the_turns_that_matter() -> None:
     ]
 
 
+def turkish_upper(text: str) -> str:
+    """Write a Turkish text in capitals."""
+    return text.replace("i", "İ").upper()
+
+
+@pytest.mark.parametrize("first", ["iade nasıl yapılır?", "İade nasıl yapılır?", "İADE NASIL YAPILIR?"])
+@pytest.mark.parametrize("question", ["iade kaç gün?", "İade kaç gün?", "Peki iade kaç gün?", "IADE?"])
+def test_a_turn_is_relevant_in_capitals_too(first: str, question: str) -> None:
+    """Capitals of Turkish, dotted and dotless, change nothing about which words are shared."""
+    kept = relevant_turns(talk(first, "Form ile.", *THANKS), question, max_tokens=100, counter=COUNTER)
+    assert [message.content for message in kept] == [first, "Form ile.", *THANKS]
+
+
+@given(
+    st.text("abcçdeğıiöşuüß", min_size=3, max_size=8), st.sampled_from([turkish_upper, str.upper, str.lower, str.title])
+)
+def test_case_is_no_difference(word: str, cased: Callable[[str], str]) -> None:
+    """A word in any case, of any language, is the same word."""
+    for first, question in ((word, cased(word)), (cased(word), word)):
+        kept = relevant_turns(talk(first, "Yes.", *THANKS), question, max_tokens=100, counter=COUNTER)
+        assert kept[0].content == first
+
+
+@given(messages=_messages, question=st.text(max_size=9))
+def test_a_query_with_history_round_trips_through_json(messages: list[ChatMessage], question: str) -> None:
+    """What `QueryBundle` can, a `ChatQuery` can: to a dict and to JSON, and back with its history."""
+    query = ChatQuery(question, history=tuple(messages))
+    assert ChatQuery.from_json(query.to_json()) == query
+    assert ChatQuery.from_dict(query.to_dict()) == query
+    assert ChatQuery.from_json('{"query_str": "q"}') == ChatQuery("q")
+
+
 def test_memories_of_llamaindex_are_used_as_they_are() -> None:
     """A token-limited buffer and a summary decide what is remembered; of that, what fits goes into the prompt."""
     buffer = ChatMemoryBuffer.from_defaults(chat_history=list(TALK), token_limit=20)
@@ -105,6 +142,19 @@ def test_a_query_carries_its_history_through_an_engine() -> None:
     assert found.answerable
     more = found.usage.estimated_prompt_tokens - before.usage.estimated_prompt_tokens
     assert 0 < more == COUNTER.tokens(prompt) - COUNTER.tokens(plain) or abs(more - 30) < 15
+
+
+def test_a_transform_inside_of_the_retriever_keeps_the_history() -> None:
+    """A query that is rewritten for the search alone arrives with its turns, unlike one that is rewritten outside."""
+    index = VectorStoreIndex([scored.node for scored in NODES], embed_model=MockEmbedding(embed_dim=4))
+    hyde = HyDEQueryTransform(llm=ScriptedLLM(["Books go back within 21 days."]))
+    query = ChatQuery("And e-books?", history=TALK)
+    for inside in (True, False):
+        llm = ScriptedLLM([OK])
+        found = TransformRetriever(index.as_retriever(), hyde) if inside else index.as_retriever()
+        engine: Any = GroundedQueryEngine.from_args(retriever=found, llm=llm)
+        (engine if inside else TransformQueryEngine(engine, hyde)).query(query)
+        assert ("May I return books?" in llm.prompts[0]) is inside
 
 
 def test_history_is_never_evidence() -> None:

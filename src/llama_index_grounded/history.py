@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from llama_index.core.schema import QueryBundle
 
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.rendering import Renderer, XmlRenderer, clean
+from llama_index_grounded.text.case import bare
 from llama_index_grounded.tokens import TokenCounter
 
 if TYPE_CHECKING:
@@ -30,9 +31,20 @@ _SHOWN = frozenset({MessageRole.USER, MessageRole.ASSISTANT, MessageRole.SYSTEM}
 _LAST = 1
 
 
+def _written(history: Iterable[ChatMessage]) -> list[dict[str, Any]]:
+    return [message.model_dump(mode="json") for message in history]
+
+
+def _read(history: Iterable[Any]) -> tuple[ChatMessage, ...]:
+    return tuple(map(ChatMessage.model_validate, history))
+
+
 @dataclass
 class ChatQuery(QueryBundle):
     """A question together with the earlier turns that the model is to see.
+
+    An engine that makes a new query of it, such as ``TransformQueryEngine``, loses the turns: transform the query in the
+    retriever, with a ``TransformRetriever``.
 
     Example:
         >>> query = ChatQuery("And for e-books?", history=(ChatMessage(role="user", content="How long for books?"),))
@@ -40,7 +52,10 @@ class ChatQuery(QueryBundle):
         ('And for e-books?', 1)
     """
 
-    history: Sequence[ChatMessage] = ()
+    # The dataclasses of LlamaIndex go through dataclasses-json, which can not write messages by itself.
+    history: Sequence[ChatMessage] = field(
+        default=(), metadata={"dataclasses_json": {"encoder": _written, "decoder": _read}}
+    )
     """Earlier messages, oldest first; what stands in them is shown as conversation, never as a source."""
 
 
@@ -78,6 +93,8 @@ def relevant_turns(
     renderer: Renderer | None = None,
 ) -> list[ChatMessage]:
     """Keep the last turn and the earlier turns that share words with the question, as many as fit, in their order.
+
+    Words of three letters and more count, without case and marks: "İADE" is "iade".
 
     Args:
         messages: Oldest first. Messages of tools are left out.
@@ -172,4 +189,4 @@ def _text(message: ChatMessage) -> str:
 
 
 def _words(text: str) -> set[str]:
-    return {word.casefold() for word in _WORD.findall(text)}
+    return set(_WORD.findall(bare(text)))
