@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,12 +9,13 @@ from typing import Any
 from llama_index_grounded.rendering import clean
 from llama_index_grounded.schema import AnswerClaim
 from llama_index_grounded.synthesis.answer import Claim
+from llama_index_grounded.synthesis.blank import has_words
 from llama_index_grounded.synthesis.cleaner import clean_answer
 from llama_index_grounded.synthesis.keys import resolve_ids
 from llama_index_grounded.synthesis.shapes import check_claim
 from llama_index_grounded.synthesis.unescaping import Escapes
 
-__all__ = ["Claims", "has_words", "join_claims", "read_claim"]
+__all__ = ["Claims", "join_claims", "read_claim"]
 
 _GAP = " "
 
@@ -48,7 +48,7 @@ class Claims:
         self.unknown.update(dict.fromkeys([*unknown, *cleaned.unknown]))
         if not valid:
             self.without_source += 1
-        if not valid or not has_words(bare):
+        if not valid or not has_words(bare, self.keys):
             return ""
         text, start = cleaned.text.strip(), self.kept[-1].end + len(_GAP) if self.kept else 0
         cited = tuple(dict.fromkeys([*valid, *cleaned.keys]))
@@ -66,11 +66,6 @@ def join_claims(
     """Put claims together."""
     found = Claims(keys=keys, inline_citations=inline_citations, escapes=escapes)
     return "".join([found.add(claim) for claim in claims]), found
-
-
-def has_words(text: str) -> bool:
-    """Tell whether a text holds anything besides punctuation and white space."""
-    return any(unicodedata.category(ch)[0] not in "PZC" for ch in text)
 
 
 def read_claim(item: Mapping[str, Any], claim_cls: type[Claim]) -> Claim | None:

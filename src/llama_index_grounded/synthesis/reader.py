@@ -14,7 +14,8 @@ from llama_index_grounded.llm.object_reader import ObjectReader, Part
 from llama_index_grounded.rendering import clean
 from llama_index_grounded.schema import Verdict
 from llama_index_grounded.synthesis.answer import Claim
-from llama_index_grounded.synthesis.claims import Claims, has_words, read_claim
+from llama_index_grounded.synthesis.blank import WordFinder
+from llama_index_grounded.synthesis.claims import Claims, read_claim
 from llama_index_grounded.synthesis.cleaner import AnswerCleaner
 from llama_index_grounded.synthesis.keys import normalise_ids, resolve_ids
 from llama_index_grounded.synthesis.unescaping import Escapes
@@ -56,10 +57,11 @@ class ReplyReader:
         self._open = False
         """True once a verdict that answers and a valid source are known."""
         self._waiting = ""
-        """White space, and markers before the first word: shown only if something follows."""
+        """White space, and whatever comes before the first word: shown only if something follows."""
         self._begun = False
         self._bare = AnswerCleaner(keys, inline_citations=False, escapes=escapes)
-        """Tells whether there is a word besides the markers."""
+        self._words = WordFinder(keys)
+        """Tell whether there is a word besides the markers."""
         self.shown = 0
         """Characters that were handed out."""
 
@@ -110,7 +112,7 @@ class ReplyReader:
         cleaned = self._waiting + self._cleaner.feed(held)
         if not self._begun:
             cleaned = cleaned.lstrip()
-            self._begun = has_words(self._bare.feed(held))
+            self._begun = self._words.feed(self._bare.feed(held))
         body = cleaned.rstrip() if self._begun else ""
         self._waiting = cleaned[len(body) :]
         return body

@@ -13,7 +13,8 @@ from typing import Literal
 from llama_index_grounded.rendering import clean
 from llama_index_grounded.schema import AnswerClaim, RefusalReason, Verdict
 from llama_index_grounded.synthesis.answer import AnswerModel, ClaimedAnswer, GroundedAnswer
-from llama_index_grounded.synthesis.claims import has_words, join_claims
+from llama_index_grounded.synthesis.blank import has_words
+from llama_index_grounded.synthesis.claims import join_claims
 from llama_index_grounded.synthesis.cleaner import clean_answer
 from llama_index_grounded.synthesis.keys import resolve_ids
 from llama_index_grounded.synthesis.unescaping import Escapes
@@ -129,10 +130,11 @@ def _said(answer: AnswerModel, keys: Sequence[str], *, inline_citations: bool, e
 
 
 def _is_blank(written: str, text: str, keys: Sequence[str], escapes: Escapes) -> bool:
-    """Tell an answer of nothing but markers, punctuation and white space."""
-    if has_words(text[:1]):
+    """Tell an answer of nothing but markers, keys, markup and white space."""
+    first = text.split(maxsplit=1)[:1]
+    if first and first[0].isalnum() and has_words(first[0], keys):  # no marker is in it
         return False
-    return not has_words(clean_answer(written, keys, inline_citations=False, escapes=escapes).text)
+    return not has_words(clean_answer(written, keys, inline_citations=False, escapes=escapes).text, keys)
 
 
 def too_long(most: int) -> str:
