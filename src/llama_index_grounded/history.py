@@ -43,8 +43,8 @@ def _read(history: Iterable[Any]) -> tuple[ChatMessage, ...]:
 class ChatQuery(QueryBundle):
     """A question together with the earlier turns that the model is to see.
 
-    An engine that makes a new query of it, such as ``TransformQueryEngine``, loses the turns: transform the query in the
-    retriever, with a ``TransformRetriever``.
+    An engine that makes a new query of it, such as ``TransformQueryEngine``, loses the turns: transform the query in
+    the retriever, with a ``TransformRetriever``.
 
     Example:
         >>> query = ChatQuery("And for e-books?", history=(ChatMessage(role="user", content="How long for books?"),))
