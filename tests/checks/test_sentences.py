@@ -126,6 +126,7 @@ def test_markdown() -> None:
         *("Let me know if you have any other questions or need further assistance!", "I'm always happy to help you."),
         *("Thank you for your question.", "Thanks for asking, and feel free to ask again!", "Great question!"),
         *("Please let us know if you'd like more details.", "If you need anything else, just ask.", "Rica ederim!"),
+        *("Contact us if you have any questions.", "Feel free to reach out anytime.", "Let me know!"),
         *("We hope this information was helpful to you.", "Umarım bu bilgiler işinize yarar.", "Tabii ki!"),
         *("Daha fazla bilgiye ihtiyacınız olursa bana ulaşabilirsiniz.", "Sorunuz için teşekkür ederim."),
         *("Size yardımcı olmaktan memnuniyet duyarım.", "Hope it clears things up, and you're welcome."),
@@ -169,6 +170,7 @@ def test_claims_nothing(sentence: str) -> None:
         ),
         *("Let me know if you want it: it is free.", "I hope you get it back.", "Feel free to get it at any time."),
         *("Of course that is useful for you.", "Certainly all of it would come back.", "Sure, we do."),
+        *("Contact us.", "Please reach out to us.", "Contact us if you want.", "Bize ulaşın.", "Just ask."),
         *("If you need help, contact the desk.", "Thanks to you it is free.", "Tabii, bize yazın, ücretsiz."),
         *("Sure! [S1]", "I hope this helps [S1].", "Really? [S1]", "Is it free [S1]?", "Return policy [S1]:"),
         *(

@@ -20,11 +20,11 @@ _PLEASED = (
     r"(?:(?:i['’]m|i am|we['’]re|we are|i['’]d be|i would be) )?(?:always )?(?:happy|glad) to (?:help|assist)(?: you)?"
 )
 _FOR_ASKING = r"(?: for (?:asking|reaching out|contacting us|your (?:questions?|message|interest|patience)))?"
-_WANTED = (
-    rf"(?: {_MORE}){{0,3}}"
+_NOUNS = (
     r"(?: (?:questions?|help|assistance|information|info|details?|clarification|explanation|anything|to know more"
-    r"|anything (?:else|more)))?"
+    r"|anything (?:else|more)))"
 )
+_WANTED = rf"(?:(?: {_MORE}){{0,3}}{_NOUNS}|(?: {_MORE}){{1,3}})"
 _WANT = (
     r"(?:you (?:have|need|want|would like)|you['’]d like|there (?:is|are)|there['’]s)"
     rf"{_WANTED}(?: or (?:if you )?(?:have|need|want|would like){_WANTED})?"
@@ -35,6 +35,7 @@ _INVITED = (
     r"(?: (?:anytime|at any time|again))?"
 )
 _ASK_ME = rf"(?:please )?(?:just |feel free to )?{_INVITED}"
+_ON_WHAT = rf"(?: if {_WANT}| (?:about|with) (?:{_MORE} ){{0,2}}questions?| if anything is unclear)"
 _IF_ASKED = (
     r"(?:(?:daha fazla|başka|başka bir|herhangi bir|ek) )?"
     r"(?:(?:soru|sorun|soruların|sorunuz|sorularınız|sorular) (?:olursa|varsa|olması halinde|olduğunda)"
@@ -69,7 +70,7 @@ _PLEASANTRIES = (
     rf"{_PLEASED}(?: with (?:that|this|your questions?))?",
     r"(?:i['’]m|i am|we['’]re|we are)(?: always)? here to help(?: you)?",
     rf"(?:(?:i|we) )?(?:really )?hope (?:{_SUBJECT} {_HELPS}|you find (?:this|it) (?:helpful|useful))",
-    rf"{_ASK_ME}(?: if {_WANT}| (?:about|with) (?:{_MORE} ){{0,2}}questions?| if anything is unclear)?",
+    rf"{_ASK_ME}{_ON_WHAT}|(?:please )?(?:feel free to {_INVITED}|let (?:me|us) know)",
     rf"(?:please )?(?:if|should) {_WANT}(?: {_ASK_ME}| {_PLEASED})?",
     r"tabii?(?: ki)?|elbette|memnuniyetle|rica ederi[mz]",
     r"(?:(?:sorunuz|sorduğunuz) için )?(?:çok )?(?:teşekkürler|teşekkür ederi[mz])",
