@@ -14,6 +14,7 @@ from llama_index_grounded import CitingSynthesizer, GroundedResult
 from llama_index_grounded.llm.structured import schema_of
 from llama_index_grounded.schema import TextEvent
 from llama_index_grounded.synthesis import Claim, ClaimedAnswer, GroundedResponse
+from llama_index_grounded.synthesis.cleaner import clean_answer
 from llama_index_grounded.synthesis.streaming import AsyncGroundedStreamingResponse, GroundedStreamingResponse
 from llama_index_grounded.testing import ScriptedLLM, make_nodes
 
@@ -218,3 +219,70 @@ def test_many_claims_cost_no_more_each() -> None:
     answer = reply(*(claim(f"Book {place} within 21 days.", "S1") for place in range(1000)))
     texts, result = stream(answer, 7, max_answer_chars=100_000)
     assert len(texts) == len(result.claims) == 1000
+
+
+@pytest.mark.parametrize("inline", [True, False])
+@pytest.mark.parametrize(
+    "texts, answer",
+    [
+        (["see [S", "9] says"], "see [S\n\n9] says"),
+        (["see [S1,", "S9] says"], "see [S1,\n\nS9] says"),
+        (["odd ` mark", "in `[S9]` code"], "odd ` mark\n\nin `[S9]` code"),
+        (["a </", "source> b", "c"], "a b c"),
+        (["a <", 'source id="S9"> b', "c"], "a < b c"),
+        (["see [S", "[S9] says", "c"], "see [S says c"),
+        (["```\ncode", "x\n```\n[S9]\n```", "c"], "```\ncode c"),
+    ],
+)
+def test_two_claims_make_no_marker_and_no_tag(texts: list[str], answer: str, inline: bool) -> None:
+    """What is plain text in each of two claims stays so: they are kept apart, or the second does not stand."""
+    whole = reply(*(claim(text, "S1") for text in texts))
+    result = ask(whole, inline_citations=inline)
+    assert result.answer == answer
+    assert [result.answer[found.start : found.end] for found in result.claims] == [
+        found.text for found in result.claims
+    ]
+    shown, streamed = stream(whole, inline_citations=inline)
+    assert "".join(shown) == streamed.answer == answer
+
+
+_halves = st.lists(
+    st.sampled_from(
+        [
+            "[S",
+            "[",
+            "9]",
+            "S9]",
+            "1]",
+            "S1]",
+            ",",
+            " ",
+            "<",
+            "</",
+            "source",
+            ">",
+            "`",
+            "```\n",
+            "$",
+            "x",
+            "](",
+            ")",
+            "\n",
+        ]
+    ),
+    max_size=5,
+).map("".join)
+
+
+@settings(max_examples=150, deadline=None)
+@given(texts=st.lists(_halves, max_size=4), inline=st.booleans(), chunk_size=st.integers(1, 9))
+def test_the_joined_text_is_clean(texts: list[str], inline: bool, chunk_size: int) -> None:
+    """Of the whole text nothing would be taken out, and the sources of its markers are cited, streamed or not."""
+    written = reply(*(claim(text, "S2") for text in texts), sources=["S2"])
+    result = ask(written, inline_citations=inline, max_retries=0)
+    shown, streamed = stream(written, chunk_size, inline_citations=inline, max_retries=0)
+    assert ("".join(shown), streamed.claims) == (result.answer, result.claims)
+    if result.answerable:
+        cleaned = clean_answer(result.answer, ["S1", "S2"], inline_citations=inline, escapes="none")
+        assert (cleaned.text, cleaned.unknown) == (result.answer, ())
+        assert set(cleaned.keys) <= {citation.key for citation in result.citations}

@@ -72,7 +72,8 @@ class Claim(BaseModel):
 class ClaimedAnswer(AnswerModel):
     """A verdict, the keys of all sources, and claims, each with its own sources and quote, in this order.
 
-    The answer is the texts of the claims, joined by a space. Subclass it, and `Claim`, to ask for more fields.
+    The answer is the texts of the claims, joined by a space, or by an empty line where a space would make one marker of
+    two claims. Subclass it, and `Claim`, to ask for more fields.
     """
 
     claims: list[Claim] = Field(
