@@ -94,7 +94,9 @@ def test_a_retriever_is_no_index() -> None:
         GroundedQueryEngine.from_args(retriever, LLM)
 
 
-@pytest.mark.parametrize("stages", [None, [], (), [ScopedDedup()], (ScopedDedup(),)], ids=repr)
+@pytest.mark.parametrize(
+    "stages", [None, [], (), [ScopedDedup()], (ScopedDedup(),)], ids=["none", "[]", "()", "list", "tuple"]
+)
 def test_any_list_of_stages_is_taken(stages: Any) -> None:
     """None, lists and tuples of stages build an engine that answers."""
     engine = GroundedQueryEngine(RETRIEVER, CitingSynthesizer(LLM), stages, CallbackManager())
