@@ -6,17 +6,18 @@ import functools
 import os
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from llama_index.core import Settings
+from llama_index.core import Settings, VectorStoreIndex
 from llama_index.core.base.llms.types import LLMMetadata
 from llama_index.core.embeddings import MockEmbedding
 from llama_index.core.evaluation import FaithfulnessEvaluator, SemanticSimilarityEvaluator
 from llama_index.core.llms import MockLLM
 from llama_index.core.prompts import PromptTemplate
-from llama_index.core.schema import QueryBundle
+from llama_index.core.schema import QueryBundle, TextNode
 from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
 from llama_index.llms.ollama import Ollama
 from llama_index.llms.openai import OpenAI
@@ -314,6 +315,29 @@ class Slotted(OwnCheck):
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
+
+
+def test_what_an_index_or_a_table_holds_does_not_count() -> None:
+    """A check may be given an index: its documents are no configuration, and reading them would take long."""
+    index = VectorStoreIndex([TextNode(text="one", id_="1")], embed_model=MockEmbedding(embed_dim=4))
+    table = {str(place): "page" for place in range(100_000)}
+    for part in (index, table, [*table]):
+        check = OwnCheck(1, part=part)
+        begun, before = time.thread_time(), of_options(checks=[check])
+        assert time.thread_time() - begun < 1
+        index.insert_nodes([TextNode(text="two")])
+        table["one more"] = "page"
+        assert of_options(checks=[check]) == before
+
+
+def test_parts_that_are_shared_are_read_in_a_moment() -> None:
+    """Each of thirty parts holds the one before twice: two to the thirty ways lead to the first."""
+    part = OwnCheck(0)
+    for _ in range(30):
+        part = OwnCheck(1, part=OwnCheck(1, part=part), words=part)  # type: ignore[arg-type]
+    begun = time.thread_time()
+    of_options(checks=[part])
+    assert time.thread_time() - begun < 1
 
 
 @pytest.mark.parametrize(

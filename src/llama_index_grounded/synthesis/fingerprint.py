@@ -19,6 +19,7 @@ from uuid import UUID
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.llms import LLM
+from llama_index.core.prompts import BasePromptTemplate
 from pydantic import BaseModel
 
 from llama_index_grounded.llm.providers import notes_its_window
@@ -34,8 +35,11 @@ __all__ = ["fingerprint", "written"]
 _SECRETS = ("key", "token", "secret", "password", "credentials", "authorization")
 _PLAIN = (bytes, date, time, timedelta, Decimal, UUID, PurePath)
 """Besides texts and numbers, what writes itself the same way everywhere."""
+_SINGLE = (str, int, float, Enum, type(None), *_PLAIN)
+_FEW, _DEEPEST_OBJECT = 32, 3
 _MOST, _DEEPEST = 1 << 63, 50
 _FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType, MethodDescriptorType)
+_SHOWN = (*_SINGLE, *_FUNCTIONS, type, LLM, BaseEmbedding, BasePromptTemplate)
 
 
 def fingerprint(options: Options, stages: Iterable[Stage], *, template: Sequence[object], model: LLM | None) -> str:
@@ -43,7 +47,9 @@ def fingerprint(options: Options, stages: Iterable[Stage], *, template: Sequence
 
     Functions count by module and qualified name alone: two lambdas of one function are the same to it, and so is a
     rule whose code was changed. A model that a stage or a check takes from ``Settings`` counts as that, not as itself.
-    Of an object without declared fields, what its constructor was not given, or does not keep by name, does not count.
+    Of an object without declared fields, what its constructor was not given, or does not keep by name, does not count,
+    and neither does what an index or a table that it was given holds; a count that it keeps under the name of an
+    argument does.
 
     Args:
         options: The synthesizer's.
@@ -60,8 +66,8 @@ def written(value: object, above: tuple[int, ...] = ()) -> Any:
 
     LLMs and embedding models, stages, renderers, dataclasses and everything else with declared fields is its class and
     its fields; an answer class is its name, its schema and its settings. An object without declared fields is its class
-    and what its constructor was given, as far as it keeps that by name. Keys and passwords of models and of such
-    objects are left out.
+    and what its constructor was given, as far as it keeps that by name and it is a value, a few of them, a function, a
+    model or another such object. Keys and passwords of models and of such objects are left out.
 
     Args:
         value: What to write.
@@ -104,14 +110,32 @@ def _of_parts(value: object, above: tuple[int, ...]) -> Any:
     return _built(value, above)
 
 
-def _built(value: object, above: tuple[int, ...]) -> Any:
+def _built(value: object, above: tuple[int, ...], depth: int = 0) -> Any:
     """Write an object without declared fields: its class, and what its constructor was given and is still there.
 
     Whatever else it holds may be a count, a lock or a connection, which is no configuration.
     """
     given = _public({name: item for name, item in _given(value) if name != "callback_manager"})
     name = _name(type(value))
-    return {"class": name, **{key: written(item, above) for key, item in given.items()}} if given else name
+    return {"class": name, **{key: _setting(item, above, depth) for key, item in given.items()}} if given else name
+
+
+def _setting(item: object, above: tuple[int, ...], depth: int) -> Any:
+    """Write a single value, a few of them, a function, a model or a template, and another such object near the top.
+
+    What an index, a store or a table holds is documents, grows while it is used, and takes as long to read as it is
+    large: it is its class.
+    """
+    if isinstance(item, (list, tuple, set, frozenset, dict)):
+        values = cast("Sequence[object]", [*item.items()] if isinstance(item, dict) else [*item])[: _FEW + 1]
+        flat = [each for value in values for each in (value if isinstance(value, tuple) else (value,))]
+        few = len(values) <= _FEW and all(isinstance(each, _SINGLE) for each in flat)
+        return written(item, above) if few else _name(type(item))
+    if isinstance(item, _SHOWN):
+        return written(item, above)
+    if isinstance(item, BaseModel) or dataclasses.is_dataclass(item) or id(item) in above or depth >= _DEEPEST_OBJECT:
+        return _name(type(item))
+    return _built(item, (*above, id(item)), depth + 1)
 
 
 def _given(value: object) -> Iterator[tuple[str, Any]]:
