@@ -144,6 +144,10 @@ def test_another_number(answer: str, source: str) -> None:
         "yes [1], yes ^1^, yes [^1], yes (S1, p. 4), yes [S1, S2, pp. 4-6]",
         "Source 1 says so, and Kaynak 2'ye göre de öyle.",
         "As in document 1, source 2 says so (source 1); documents 2 and source 1 are alike, Document 2 forbids it.",
+        "According to source 1 the period is short. According to source 1 customers have it.",
+        "As source 1 indicates, it is short. As source 1 specifies so. In source 1 it says so, in source 2 you see it.",
+        "Per document 1 customers get it, kaynak 1 bunu verir, belge 2 böyle der, documents 2 from here say so.",
+        "Source 1 of the two says so.",
     ],
 )
 def test_lists_within_a_line_and_other_citations(answer: str) -> None:
@@ -161,6 +165,8 @@ def test_lists_within_a_line_and_other_citations(answer: str) -> None:
         ("Source 7 says [7] and ^7^", ["7", "7", "7"]),
         ("(S7, p. 4)", ["7", "4"]),
         ("You need documents 1 week before [S1]", ["1"]),
+        ("You need documents 1-week and kaynak 1 hafta, belge 1\u00a0kg", ["1", "1", "1"]),
+        ("You need 3 of source documents 1 of us, source 1  of it, document 1\u00a0of ours", ["3", "1", "1", "1"]),
         ("Send the document 1 day before, and sources 1 of you has.", ["1", "1"]),
         ("Source 1 day, [1] day, ^1^ day", ["1", "1", "1"]),
     ],

@@ -1,8 +1,9 @@
 """Which numbers in an answer are no statement: those of citations, keys, lists and headings.
 
 * Citation markers, source keys, and what looks like either for a source of the prompt: ``[1]``, ``^1^``, ``[^1]``,
-  "Source 1", "Kaynak 1", and the page in "(S1, p. 4)". ``[30]`` without a source S30 is a number, and so are those in
-  "documents 2 weeks before" and "five documents 2 of us signed".
+  "Source 1", "Kaynak 1", and the page in "(S1, p. 4)". ``[30]`` without a source S30 is a number. So is one with a unit
+  behind ("documents 2 weeks before") and, unless the noun is written as a name ("Source", "BELGE"), one with "of"
+  behind ("five documents 2 of us signed"). Any other that could be a key is taken for one.
 * Numbers of list items at the start of a line (``1.``, ``2)``, ``(3)``) and of Markdown headings (``## 3.1 Returns``):
   see `list_numbers`.
 * Numbers of lists within a line, which count up from 1 in one style and have two items at least: ``1) red 2) blue``,
@@ -29,10 +30,7 @@ _LIKE_KEY = re.compile(
     re.IGNORECASE,
 )
 _NAME = re.compile(r"(?:Source|Document|Kaynak|Belge)\b|[A-Z]+\b")
-_AFTER_KEY = re.compile(
-    r"[ \u00a0]*(?:[^\w \u00a0]|\Z|(?:and|or|to|ve|veya|ile|göre|sa(?:y|id)s?|states?|mentions?|shows?|describes?"
-    r"|explains?|notes?|lists?|confirms?|contradicts?|is|are|was|were|has|have|does|do|also)\b)"
-)
+_OF = re.compile(r"\s+of\b", re.IGNORECASE)
 _PAGE = re.compile(
     r"[(\[](?P<key>[Ss][0-9]{1,4})(?:,[ ]?[Ss][0-9]{1,4}){0,8}[,;:]?[ ]"
     r"(?:pp?\.?|pages?|s\.|ss\.|sayfa|sf\.)[ ]?[0-9]{1,5}(?:[-–,][ ]?[0-9]{1,5}){0,8}[)\]]",
@@ -83,11 +81,11 @@ def _markers(answer: str) -> Iterator[tuple[int, int]]:
 
 
 def _names_source(answer: str, found: re.Match[str]) -> bool:
-    """Say whether what looks like a key is one: no unit follows, and behind a common noun nothing that is counted."""
+    """Say whether what looks like a key is one: no unit follows, and behind a common noun no "of" either."""
     if measure_at(answer, found.end()):
         return False
     noun = found["noun"]
-    return noun is None or _NAME.match(noun) is not None or _AFTER_KEY.match(answer, found.end()) is not None
+    return noun is None or _NAME.match(noun) is not None or _OF.match(answer, found.end()) is None
 
 
 def _items(style: re.Pattern[str], answer: str) -> Iterator[tuple[int, int]]:
