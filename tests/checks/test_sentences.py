@@ -130,6 +130,14 @@ def test_markdown() -> None:
         *("We hope this information was helpful to you.", "Umarım bu bilgiler işinize yarar.", "Tabii ki!"),
         *("Daha fazla bilgiye ihtiyacınız olursa bana ulaşabilirsiniz.", "Sorunuz için teşekkür ederim."),
         *("Size yardımcı olmaktan memnuniyet duyarım.", "Hope it clears things up, and you're welcome."),
+        *("Let me know if I can help with anything else.", "Let me know if I can be of further assistance."),
+        *("Let me know if that helps.", "Let me know if this answers your question.", "Rica ederim, her zaman."),
+        *("Please let me know if this is helpful.", "If you have any questions about this, please let me know."),
+        *("Feel free to contact us for more information.", "I hope this was helpful and answered your question."),
+        *("Happy to help with any other questions.", "Let me know if you need further help with this."),
+        *("Please let me know if you need anything else at any time.", "Sure, I can help with that."),
+        *("If you need help with anything else, please let me know.", "You are very welcome."),
+        *("I hope you find this information helpful.", "Thank you for your patience and understanding."),
         *("How long does it take?", "# Opening hours", "# İade süresi", "# Answer", "# Order"),
     ],
 )
@@ -172,6 +180,18 @@ def test_claims_nothing(sentence: str) -> None:
         *("Of course that is useful for you.", "Certainly all of it would come back.", "Sure, we do."),
         *("Contact us.", "Please reach out to us.", "Contact us if you want.", "Bize ulaşın.", "Just ask."),
         *("If you need help, contact the desk.", "Thanks to you it is free.", "Tabii, bize yazın, ücretsiz."),
+        *(
+            "I can help with that refund of 20 TL.",
+            "I can help with that refund.",
+            "Let me know if I can have it back.",
+        ),
+        *(
+            "Let me know if this is free.",
+            "Feel free to contact us for more books.",
+            "I can help at any time for free.",
+        ),
+        *("Happy to help with any refund.", "If you have any questions about this card, ask.", "Her zaman."),
+        *("Contact us for information.", "I hope this helps and is free.", "Let me know if that helps: it is free."),
         *("Sure! [S1]", "I hope this helps [S1].", "Really? [S1]", "Is it free [S1]?", "Return policy [S1]:"),
         *(
             "# Return policy [S1]",
