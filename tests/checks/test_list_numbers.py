@@ -20,17 +20,13 @@ from tests.checks.number_cases import context, failing
         *("- 30. günde iade [S1]", "**30.** gün [S1]", "5. März ist der letzte Tag [S1]", "## 30. gün\nİade [S1]"),
         *("Kitaplar iade edilir:\n30. güne kadar [S1].", "> 30. gün [S1]", "* (30) [S1] [S1]", "30. Gün [S1]"),
         *("## 30. Gün\nİade [S1]", "1. güne kadar iade edilir [S1]", "1. [S1]", "1) day [S1]", "1. Gün [S1]"),
-        *(
-            "1. [S1]\n2. [S1]",
-            "30. Evet\n31. Hayır [S1]",
-            "2. First [S1]",
-            "1. First\n3. Third [S1]",
-            "1.5. First [S1]",
-        ),
+        *("1. [S1]\n2. [S1]", "2. First [S1]", "1. First\n3. Third [S1]", "1.5. First [S1]", "4. Keep\n3. Return"),
+        *("30. gün\n31. gün [S1]", "30. [S1]\n31. [S1]", "1. gün\n1. gün [S1]", "29. Evet\n30. güne kadar [S1]"),
+        *("1. günde\n1. books [S1]", "29. günde\n30. Evet [S1]", "1. Foo\n2. Bar\n2. günde [S1]"),
     ],
 )
 def test_an_ordinal_or_an_answer_is_checked(answer: str) -> None:
-    """A number that begins a line and is in no list that counts up from 1 is a number of the answer."""
+    """A number that begins a line and is in no list is a number of the answer."""
     llm = ScriptedLLM([{"verdict": "answered", "sources": ["S1"], "answer": answer}])
     synthesizer = CitingSynthesizer(llm, checks=[NumberCheck(on_fail="refuse")])
     found = synthesizer.synthesize(
@@ -52,6 +48,9 @@ def test_an_ordinal_or_an_answer_is_checked(answer: str) -> None:
             "1. Foo\n1.1. Bar\n1.2. Baz\n2. Qux\n2.1. Bar\n3. Foo",
             "## 1. Fees\na\n## 2. Hours\n1. a\n2. b\n## 3. Days\n",
         ),
+        *("1. books: foo [S1]\n1. maps: bar [S1]", "1. foo\n\nText.\n\n1. bar", "1. foo\n1. bar\n1. baz\n2. qux"),
+        *("3. Return it [S1]\n4. Keep it [S1]", "(3) foo\n  1. bar\n  2. baz\n(4) qux", "30. Evet\n31. Hayır [S1]"),
+        *("3. foo\n3.1. bar\n3.2. baz\n4. qux", "1. foo\n2. günde", "2. foo\n3. bar\n1. foo\n2. bar\n3. gün"),
         *(
             "1. Foo",
             "- **1.** Foo",
@@ -65,7 +64,7 @@ def test_an_ordinal_or_an_answer_is_checked(answer: str) -> None:
     ],
 )
 def test_a_list_is_not_checked(answer: str) -> None:
-    """Lists that count up from 1, lists within lists, headings, and the 1 of a single item are no numbers."""
+    """Lists that count up, or repeat the 1, lists within lists, headings, and the 1 of a single item are no numbers."""
     assert NumberCheck().check(context(answer, ["none"])).detail == "the answer has no numbers"
 
 

@@ -3,8 +3,10 @@
 "30. gün" and "5. März" begin a line with an ordinal, and "30. [S1]" is an answer. So a number counts as a list's only
 in a list: the lines of an answer, with or without others in between, that count up from 1 (``1.``, ``2)``, ``(3)``),
 two of them at least, with text behind each; lists within lists, ``1.1.`` below ``1.``, and headings (``## 2. Fees``)
-alike. Alone, the 1 of a list and the number of a heading count where no unit follows and, behind a full stop, no small
-letter: "1) red" and "1. Fees", but not "1. gün", "1. Gün" and "# 30. Yıl".
+alike. A list may repeat its 1, as Markdown allows, or count up from another number (``3.``, ``4.``), but then not with
+units behind: "1. gün" and "1. gün", "30. gün" and "31. gün" are ordinals. Alone, the 1 of a list and the number of a
+heading count where no unit follows and, behind a full stop, no small letter: "1) red" and "1. Fees", but not "1. gün",
+"1. Gün" and "# 30. Yıl".
 """
 
 from __future__ import annotations
@@ -34,6 +36,8 @@ Levels = tuple[int, ...]
 class _Item:
     span: tuple[int, int]
     levels: Levels
+    measured: bool
+    """Whether a unit follows."""
     alone: bool
     """Whether it would count without others."""
 
@@ -64,28 +68,41 @@ def _items(text: str) -> Iterator[_Item]:
         heading = found["heading"] is not None
         levels = tuple(map(int, (found["heading"] or found["item"]).rstrip(".)").split(".")))
         stop = ")" not in found[0]
-        ordinal = (stop and first[0].islower()) or measure_at(text, found.end() - 1) != ""
-        yield _Item(found.span(), levels, not ordinal and (heading or levels == _ONE))
+        measured = measure_at(text, found.end() - 1) != ""
+        ordinal = measured or (stop and first[0].islower())
+        yield _Item(found.span(), levels, measured, not ordinal and (heading or levels == _ONE))
 
 
 def _runs(items: Iterable[_Item]) -> list[list[_Item]]:
     """Return the lists, and each number that is in none as one of its own."""
     runs = list[list[_Item]]()
-    waiting = dict[Levels, list[list[_Item]]]()  # the lists that go on with a number, the latest last
+    waiting = dict[Levels, list[list[_Item]]]()  # the lists from 1 that go on with a number, the latest last
+    loose = dict[Levels, list[list[_Item]]]()  # those from another number
     latest = dict[Levels, list[_Item]]()
     for item in items:
         levels = item.levels
         run = waiting[levels].pop() if waiting.get(levels) else None
         if run is None and levels[-1] == 1:
-            run = latest.get(levels[:-1])
+            run = latest.get(levels[:-1]) or _repeated(latest.get(levels), item)
+        if run is None and not item.measured and loose.get(levels):
+            run = loose[levels].pop()
         if run is None:
             run = []
             runs.append(run)
         run.append(item)
+        following = (*levels[:-1], levels[-1] + 1)
         if run[0].levels[-1] == 1:
-            waiting.setdefault((*levels[:-1], levels[-1] + 1), []).append(run)
+            waiting.setdefault(following, []).append(run)
             latest[levels] = run
+        elif not item.measured:
+            loose.setdefault(following, []).append(run)
     return runs
+
+
+def _repeated(run: list[_Item] | None, item: _Item) -> list[_Item] | None:
+    """Return a list whose last number the item repeats, no unit behind either."""
+    same = run is not None and run[-1].levels == item.levels
+    return run if same and run is not None and not (run[-1].measured or item.measured) else None
 
 
 def _blanked(answer: str, markers: Iterable[tuple[int, int]]) -> str:
