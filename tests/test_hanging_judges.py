@@ -9,6 +9,8 @@ from collections.abc import Awaitable, Iterator
 from typing import Any
 
 import pytest
+from llama_index.core import Settings
+from llama_index.core.constants import DEFAULT_CONTEXT_WINDOW
 from llama_index.core.llms import LLM
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.llms.ollama import Ollama
@@ -116,3 +118,12 @@ def test_a_window_that_is_not_told_is_asked_for_once_in_a_query(hanging: str) ->
     assert time.monotonic() - begun < 3
     assert longest < 0.8
     assert result.grounded.refusal.reason == "deadline_exceeded"
+
+
+def test_another_model_is_asked_for_its_own_window(down: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one model's server did not tell says nothing about the model that takes its place."""
+    synthesizer = CitingSynthesizer()
+    monkeypatch.setattr(Settings, "_llm", ollama(down))
+    assert synthesizer.context_window() == DEFAULT_CONTEXT_WINDOW
+    monkeypatch.setattr(Settings, "_llm", ScriptedLLM([OK], context_window=100_000))
+    assert synthesizer.context_window() == 100_000

@@ -217,3 +217,10 @@ def test_what_is_kept_stays_in_its_room_when_it_is_shown(texts: list[str], room:
     kept = recent_turns(talk(*texts), max_tokens=room, counter=COUNTER, renderer=renderer)
     synthesizer = CitingSynthesizer(ScriptedLLM([OK]), renderer=renderer, counter=COUNTER)
     assert synthesizer.preview(ChatQuery("Why?", history=kept), NODES).shares["history"] <= room
+
+
+def test_syllables_are_words_and_not_their_letters() -> None:
+    """A Korean particle alone is no word of three letters, and voiced kana are letters of their own."""
+    turns = talk("나 은 배가 고파", "그래", *THANKS)
+    kept = relevant_turns(turns, "책 은 언제", max_tokens=100, counter=COUNTER)
+    assert [message.content for message in kept] == list(THANKS)

@@ -116,6 +116,17 @@ def _through(note: str, info: ValidationInfo) -> str:
     return note
 
 
+def _default(data: dict[str, Any]) -> str:
+    data["answer"] = redact(data["answer"])
+    return "n"
+
+
+class DefaultNeighbour(GroundedAnswer):
+    """The same by a default that is told of the fields before it."""
+
+    note: str = Field(default_factory=_default)
+
+
 class TypedNeighbour(GroundedAnswer):
     """The same by a type."""
 
@@ -199,7 +210,8 @@ class OfLate(ClaimedAnswer):
     claims: list[LateClaim]  # type: ignore[assignment]
 
 
-CHANGING = [Typed, Decorated, Late, Whole, Made, Read, Mixed, Neighbour, TypedNeighbour, Upper, OfRedacted, OfBoth]
+NEIGHBOURS: list[type[AnswerModel]] = [Neighbour, DefaultNeighbour, TypedNeighbour]
+CHANGING = [Typed, Decorated, Late, Whole, Made, Read, Mixed, *NEIGHBOURS, Upper, OfRedacted, OfBoth]
 REFUSING = [Short, NoSource, NoVerdict, NeverAnswerable, OfOne]
 
 

@@ -107,6 +107,7 @@ def test_a_stream_finds_the_same_blank(text: str, size: int) -> None:
     assert "".join(streamed.texts) == whole.result.answer
 
 
+@example(pieces=["S-S", "1 "])
 @given(pieces=st.lists(_texts, max_size=6))
 def test_a_word_is_found_only_where_the_whole_has_one(pieces: list[str]) -> None:
     """A finder never says yes of a text that has no word, and says so of every text with one once a blank follows."""

@@ -13,7 +13,7 @@ from llama_index.core.indices.query.query_transform.base import StepDecomposeQue
 from llama_index.core.prompts.mixin import PromptDictType
 from llama_index.core.query_engine import MultiStepQueryEngine, RetryQueryEngine, SubQuestionQueryEngine
 from llama_index.core.question_gen.types import BaseQuestionGenerator, SubQuestion
-from llama_index.core.schema import QueryBundle, TextNode
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.core.tools import QueryEngineTool, ToolMetadata
 
 from llama_index_grounded import CitingSynthesizer, GroundedQueryEngine, GroundedResponse
@@ -151,3 +151,12 @@ def test_an_engine_that_asks_again_keeps_our_result(streaming: bool) -> None:
     assert isinstance(response, GroundedStreamingResponse if streaming else GroundedResponse)
     assert [citation.node_id for citation in response.citations] == ["returns"]
     assert len(llm.prompts) == 2
+
+
+def test_a_sub_answer_of_markers_alone_is_no_source() -> None:
+    """Without its markers it says nothing, and what shows no text is not shown."""
+    bare = [NodeWithScore(node=TextNode(text="[S1]"))]
+    result: Any = CitingSynthesizer(ScriptedLLM([PART])).synthesize(QUESTION, bare, additional_source_nodes=[])
+    assert result.refusal.reason == "no_evidence"
+    assert result.grounded.llm_calls == 0
+    assert [each.reason for each in result.grounded.decisions] == ["old_keys", "empty_text"]

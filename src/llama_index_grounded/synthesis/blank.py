@@ -38,9 +38,10 @@ class WordFinder:
     def feed(self, piece: str) -> bool:
         """Take the next piece and tell whether there is a word by now."""
         text, self._last = self._last + piece, ""
-        for word in () if self.found else _words(text):
-            self._last = word if text.endswith(word) and word in self._begun else ""
-            self.found = self.found or (word not in self._keys and not self._last)
+        words = [] if self.found else [*_words(text)]
+        if words and text.endswith(words[-1]) and words[-1] in self._begun:
+            self._last = words.pop()
+        self.found = self.found or any(word not in self._keys for word in words)
         return self.found
 
 

@@ -59,8 +59,9 @@ def _only_adds(cls: type[BaseModel], base: type[BaseModel], names: Iterable[str]
     return (
         not any(name in ours or hasattr(base, name) for name in _defined(cls, base))
         and _validators(cls) == _validators(base)
-        # A validator of any field may be told of the fields before it, and write into them.
+        # A validator or a default of any field may be told of the fields before it, and write into them.
         and not any(hasattr(each, "func") for field in own for each in field.metadata)
+        and not any(field.default_factory_takes_validated_data for field in own)
         and _settings(cls) == _settings(base)
         and all(fields[name].annotation == ours[name].annotation for name in names)
         and all(_form(name, fields[name]) == _form(name, ours[name]) for name in names)

@@ -103,11 +103,9 @@ def make_plan(
 
     The LLM is looked up (``prompt``, ``window``) only where there is something to ask it.
     """
-    nodes, changed = _readable(evidence, options.renderer)
-    if in_steps:
-        nodes, bared = _without_old_keys(nodes)
-        changed += bared
-    begun = _begun((*evidence.trail.decisions, *changed), evidence.trail)
+    given, bared = _without_old_keys(evidence) if in_steps else (evidence, [])
+    nodes, unreadable = _readable(given, options.renderer)
+    begun = _begun((*evidence.trail.decisions, *bared, *unreadable), evidence.trail)
     last = None if nodes else _last_word(begun.decisions)
     if not nodes and (last is None or last.reason != RefusalReason.prompt_too_long):
         return replace(begun, refusal=_why_empty(last, begun.decisions))
@@ -187,11 +185,11 @@ def _measured(plan: Plan, packed: Packed, counter: TokenCounter, allowance: int,
     )
 
 
-def _readable(evidence: Evidence, renderer: Renderer) -> tuple[list[NodeWithScore], list[Decision]]:
+def _readable(nodes: Sequence[NodeWithScore], renderer: Renderer) -> tuple[list[NodeWithScore], list[Decision]]:
     """Leave out nodes that show no text: an image, or nothing but white space and invisible characters."""
-    blank = [not shown_text(renderer, scored.node).strip() for scored in evidence]
-    dropped = [decision_on(scored, "empty_text") for scored, gone in zip(evidence, blank, strict=True) if gone]
-    return [scored for scored, gone in zip(evidence, blank, strict=True) if not gone], dropped
+    blank = [not shown_text(renderer, scored.node).strip() for scored in nodes]
+    dropped = [decision_on(scored, "empty_text") for scored, gone in zip(nodes, blank, strict=True) if gone]
+    return [scored for scored, gone in zip(nodes, blank, strict=True) if not gone], dropped
 
 
 def _without_old_keys(nodes: Sequence[NodeWithScore]) -> tuple[list[NodeWithScore], list[Decision]]:

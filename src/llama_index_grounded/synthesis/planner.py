@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -36,8 +35,8 @@ if TYPE_CHECKING:
 __all__ = ["PlanningSynthesizer", "as_bundle"]
 
 _logger = logging.getLogger(__name__)
-_SECONDS_UNKNOWN = 10.0
-"""How long a server that did not tell its window is not asked again: one query looks at the window several times."""
+_ASK_AGAIN_AFTER = 10.0
+"""For so many seconds a server that did not tell its window is not asked again: one query looks at the window several times."""
 
 
 class PlanningSynthesizer(LateSynthesizer):
@@ -61,7 +60,8 @@ class PlanningSynthesizer(LateSynthesizer):
         )
         self._options = options
         self._window_unset = False
-        self._ask_again_at = -math.inf
+        self._untold: tuple[LLM, float] | None = None
+        """The model whose window could not be told, and when to ask again."""
 
     @property
     def keys(self) -> MetadataKeys:
@@ -85,14 +85,14 @@ class PlanningSynthesizer(LateSynthesizer):
 
     def context_window(self) -> int:
         """Return the model's window in tokens; LlamaIndex's default where the model's server can not be asked."""
-        if time.monotonic() < self._ask_again_at:
+        if self._untold and self._untold[0] is self._llm and time.monotonic() < self._untold[1]:
             return DEFAULT_CONTEXT_WINDOW
         try:
             self._window_unset = self._window_unset or chooses_its_own_window(self._llm)
             return window_of(self._llm, self._options.timeout)
         except Exception as error:  # noqa: BLE001 - an outage is reported by the call that follows, not here
             _logger.warning("the model's window is unknown (%s); %d is assumed", error, DEFAULT_CONTEXT_WINDOW)
-            self._ask_again_at = time.monotonic() + _SECONDS_UNKNOWN
+            self._untold = self._llm, time.monotonic() + _ASK_AGAIN_AFTER
             return DEFAULT_CONTEXT_WINDOW
 
     def frame_tokens(self, query: QueryBundle, sizes: dict[tuple[str, str], int]) -> int:

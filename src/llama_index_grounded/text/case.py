@@ -7,6 +7,8 @@ import unicodedata
 __all__ = ["any_case", "bare", "lower"]
 
 _ALIKE = str.maketrans("ıſμ", "isµ")
+_KANA = "\u3099\u309a"
+"""Voicing marks make other letters of kana."""
 
 
 def lower(text: str) -> str:
@@ -32,12 +34,13 @@ def any_case(text: str) -> str:
 def bare(text: str) -> str:
     """Return the same for all texts that any language or store may take for one when it ignores case.
 
-    ``ı`` is ``i``, ``ß`` is ``ss``, and marks on letters are left out, as capitals often are without them.
+    ``ı`` is ``i``, ``ß`` is ``ss``, and marks on letters are left out, as capitals often are without them. Syllables of
+    Hangul and voiced kana stay.
 
     Example:
         >>> bare("GİZLİ") == bare("gızlı"), bare("STRASSE") == bare("straße"), bare("ΑΠΌΡΡΗΤΟ") == bare("ΑΠΟΡΡΗΤΟ")
         (True, True, True)
     """
     decomposed = unicodedata.normalize("NFKD", text.casefold()).casefold()
-    letters = "".join(letter for letter in decomposed if not unicodedata.combining(letter))
-    return letters.translate(_ALIKE)
+    letters = "".join(letter for letter in decomposed if letter in _KANA or not unicodedata.combining(letter))
+    return unicodedata.normalize("NFC", letters.translate(_ALIKE))
