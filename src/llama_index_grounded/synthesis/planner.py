@@ -36,7 +36,7 @@ __all__ = ["PlanningSynthesizer", "as_bundle"]
 
 _logger = logging.getLogger(__name__)
 _ASK_AGAIN_AFTER = 10.0
-"""For so many seconds a server that did not tell its window is not asked again: one query looks at the window several times."""
+"""For so many seconds a server that did not tell its window is not asked again: a query needs it several times."""
 
 
 class PlanningSynthesizer(LateSynthesizer):
