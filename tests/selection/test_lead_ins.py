@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from llama_index.core.schema import NodeWithScore, TextNode
 
 from llama_index_grounded.selection import ScopedDedup
-from llama_index_grounded.selection.lead_ins import leads_in
+from llama_index_grounded.selection.lead_ins import label_of
 from llama_index_grounded.selection.paragraphs import split_blocks
 from llama_index_grounded.testing import make_nodes
 from tests.hostile import texts
@@ -49,8 +49,8 @@ def dedup(texts: list[str], **options: Any) -> list[str]:
 def test_any_block_can_be_judged(text: str) -> None:
     """Nothing in a text raises, and a heading never counts as a lead-in line."""
     for block in split_blocks(text):
-        assert leads_in(block, text) in {True, False}
-        assert block.kind != "heading" or not leads_in(block, text)
+        label = label_of(block, text)
+        assert label is None or block.kind != "heading" or label.kind != "lead-in"
 
 
 WORDS = st.text(st.characters(exclude_categories=["Cs", "Zl", "Zp", "Cc"]), min_size=1, max_size=24)
@@ -154,5 +154,5 @@ def test_time_grows_with_length_only(piece: str) -> None:
     text = piece * (400_000 // len(piece))
     began = time.process_time()
     for block in split_blocks(text)[:2]:
-        leads_in(block, text)
+        label_of(block, text)
     assert time.process_time() - began < 3

@@ -15,7 +15,7 @@ from typing import Literal
 
 from llama_index_grounded.selection.paragraphs import Block, fold, is_short
 
-__all__ = ["Label", "label_of", "leads_in", "says_something"]
+__all__ = ["Label", "label_of", "says_something"]
 
 _LONGEST_LABEL = 400
 _LONGEST_LINE = 200
@@ -65,11 +65,11 @@ def label_of(block: Block, text: str) -> Label | None:
         return Label("lead-in", fold(written))
     ended = last.endswith(_SENTENCE_ENDS)
     # Several items, rows or lines of code are no label, however short they are.
-    if (len(spoken) == 1 or block.kind == "prose") and _is_short(written):
+    if (len(spoken) == 1 or block.kind == "prose") and _is_short_line(written):
         return Label("sentence" if ended else "lead-in", fold(written))
     if len(spoken) == 1 and not ended and len(written) <= _LONGEST_LINE:
         return Label("line", fold(written))
-    is_titled = len(lines) > 1 and _is_short(lines[0]) and _bare(lines[0]).endswith(_OPEN_ENDS)
+    is_titled = len(lines) > 1 and _is_short_line(lines[0]) and _bare(lines[0]).endswith(_OPEN_ENDS)
     return Label("line", fold(lines[0])) if is_titled else None
 
 
@@ -78,24 +78,12 @@ def says_something(text: str) -> bool:
     return any(map(str.isalnum, text))
 
 
-def leads_in(block: Block, text: str) -> bool:
-    """Tell whether a block leads in the one behind it, and belongs to it: "E-books:", "3.2 Printed books".
-
-    Example:
-        >>> chunk = "1. **E-books:**"
-        >>> leads_in(Block("list", 0, len(chunk)), chunk), leads_in(Block("prose", 0, 8), "Call us.")
-        (True, False)
-    """
-    label = label_of(block, text)
-    return label is not None and label.kind == "lead-in"
-
-
 def _last_paragraph(lines: list[str]) -> list[str]:
     start = next((at for at in range(len(lines), 0, -1) if not lines[at - 1].strip()), 0)
     return lines[start:]
 
 
-def _is_short(written: str) -> bool:
+def _is_short_line(written: str) -> bool:
     return len(written) <= _LONGEST_LABEL and is_short(_TAG.sub(" ", written))
 
 
