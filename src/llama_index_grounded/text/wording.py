@@ -33,7 +33,7 @@ _FEW, _FEW_ADDED = 6, 4
 _SHORT, _LONGEST_CHUNK = 3, 200
 _WORD = re.compile(rf"[{UNSPACED}]|(?:(?![{UNSPACED}])[^\W_])+(?:'[^\W\d_]+)*")
 _CHARACTER = re.compile(f"[{UNSPACED}]")
-_SENTENCE_END = re.compile(r"[.!?。！？।؟]+(?=\s|$|[\"'”’)])|[。！？।\n]")
+_SENTENCE_END = re.compile(r"(?<![.!?。！？।؟])[.!?。！？।؟]+(?=\s|$|[\"'”’)])|[。！？।\n]")
 _CHUNK = re.compile(r"\S+")
 _CODE = re.compile(r"://|\w_\w|\./|--\w|\w\.[a-z]{2,4}\b|\w/\w+/|\w=[\"\w]|\]\(|\{[#%]|\$\{")
 _MARKUP = re.compile(r"(?:`{3,}|~{3,})[ \t]?\w*|\{\{[^{}]{0,200}\}\}")
