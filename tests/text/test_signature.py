@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from llama_index_grounded.text.opposites import opposites
@@ -43,6 +43,7 @@ def test_another_number_is_another_signature(text: str, one: int, other: int) ->
     assert bool(differs(first, second)) == (one != other)
 
 
+@example("onuncu")
 @given(st.text(alphabet="onetwühidrygücbşıkuzâ ", max_size=40))
 def test_no_number_word_is_passed_over(text: str) -> None:
     """The quick look that spares a text the search never hides a certain number from it."""

@@ -212,7 +212,8 @@ def _links(text: str) -> Iterator[str]:
 
 def _may_hold_numbers(text: str, words: Counter[str]) -> bool:
     """Spare most texts without a number the search for one."""
-    if _MAYBE_NUMBER.search(text) or any(word[:3] in _NUMBER_STARTS for word in words):
+    # "onuncu" is tenth; "onu" and "onun" are it and its.
+    if _MAYBE_NUMBER.search(text) or any(word[:3] in _NUMBER_STARTS or word.startswith("onunc") for word in words):
         return True
     return ("on" in words or any(word.startswith("üç") for word in words)) and not (
         text.isascii() and _TURKISH_UNITS.isdisjoint(words)
