@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -20,6 +22,15 @@ __all__ = ["ollama_server", "pg_store", "postgres", "postgres_uri", "wordllama_e
 def _no_events_of_others() -> None:
     """LlamaIndex leaves the event of a call that raised on the stack of its thread: no test begins with another's."""
     global_stack_trace.set([BASE_TRACE_EVENT])
+
+
+@pytest.fixture
+def hanging() -> Iterator[str]:
+    """Listen, accept and never answer."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(20)
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
 def pytest_configure() -> None:

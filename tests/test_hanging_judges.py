@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable
 from typing import Any
 
 import pytest
@@ -24,15 +24,6 @@ from llama_index_grounded.testing import ScriptedLLM, make_nodes
 QUESTION = "Within how many days can books be returned?"
 OK = {"verdict": "answered", "sources": ["S1"], "answer": "Books can be returned within 21 days [S1]."}
 JUDGES = [SufficiencyGate, ConflictFlagger]
-
-
-@pytest.fixture
-def hanging() -> Iterator[str]:
-    """Listen, accept and never answer."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen(16)
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
 @pytest.fixture

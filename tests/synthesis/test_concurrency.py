@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-import socket
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -212,19 +210,10 @@ async def test_a_deadline_in_one_query_leaves_the_others_alone() -> None:
     assert late.refusal.reason == "deadline_exceeded"
 
 
-@pytest.fixture
-def hung() -> Iterator[str]:
-    """The address of a server that accepts connections and never says a word."""
-    with socket.socket() as place:
-        place.bind(("127.0.0.1", 0))
-        place.listen(20)
-        yield f"http://127.0.0.1:{place.getsockname()[1]}"
-
-
 @pytest.mark.parametrize("window", [8192, -1], ids=["window known", "window asked"])
-def test_a_server_that_never_answers(hung: str, window: int) -> None:
+def test_a_server_that_never_answers(hanging: str, window: int) -> None:
     """The deadline covers all that a query asks the server, its window included."""
-    llm = Ollama(model="gemma3:4b", base_url=hung, context_window=window, request_timeout=3.0)
+    llm = Ollama(model="gemma3:4b", base_url=hanging, context_window=window, request_timeout=3.0)
     started = time.monotonic()
     result = grounded(CitingSynthesizer(llm, timeout=0.3).synthesize("2", make_nodes(["Answer 2."])))
     assert time.monotonic() - started < 1.5
@@ -234,9 +223,9 @@ def test_a_server_that_never_answers(hung: str, window: int) -> None:
 
 
 @pytest.mark.parametrize("window", [8192, -1], ids=["window known", "window asked"])
-async def test_the_event_loop_goes_on_while_a_server_hangs(hung: str, window: int) -> None:
+async def test_the_event_loop_goes_on_while_a_server_hangs(hanging: str, window: int) -> None:
     """An async query never blocks its event loop, whatever it waits for."""
-    llm = Ollama(model="gemma3:4b", base_url=hung, context_window=window, request_timeout=3.0)
+    llm = Ollama(model="gemma3:4b", base_url=hanging, context_window=window, request_timeout=3.0)
     query = asyncio.create_task(CitingSynthesizer(llm, timeout=0.5).asynthesize("2", make_nodes(["Answer 2."])))
     beats = [time.monotonic()]
     while not query.done():

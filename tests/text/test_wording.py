@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from llama_index_grounded.text.statement import apart, statement
 from llama_index_grounded.text.wording import reworded, wording
 from tests.hostile import texts
+from tests.text.test_statement import check_pair
 
 FRAME = (
     "Please note the following before you use this product at home or at work: {} The leaflet in the package has the "
@@ -60,10 +61,7 @@ def test_a_text_is_not_apart_from_itself(text: str) -> None:
 @given(sentences, sentences)
 def test_texts_that_say_the_same_have_one_key(one: str, other: str) -> None:
     """Different keys mean a difference, so that no pair is missed by looking at keys alone; differing is mutual."""
-    first, second = statement(one), statement(other)
-    assert bool(apart(first, second)) == bool(apart(second, first))
-    if not apart(first, second):
-        assert first.key == second.key or None in (first.key, second.key)
+    check_pair(one, other)
 
 
 # Differences that count

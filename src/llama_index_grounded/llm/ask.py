@@ -70,8 +70,8 @@ def ask(
 
     def run() -> Asked[Model]:
         call = _prepared(llm, messages, output_cls, num_output, deadline)
-        if isinstance(call, str):
-            return Asked(value=None, why=call, calls=0, usage=Usage())
+        if isinstance(call, Asked):
+            return call
         sent.append(call)
         return _asked(_listen(llm, call, deadline), call, output_cls)
 
@@ -114,8 +114,8 @@ async def aask(
         )
     except TimeoutError:
         return _late([])
-    if isinstance(call, str):
-        return Asked(value=None, why=call, calls=0, usage=Usage())
+    if isinstance(call, Asked):
+        return call
     stream = AsyncModelStream(llm, call, deadline)
     try:
         while isinstance(step := await stream.next(), str):
@@ -127,16 +127,20 @@ async def aask(
 
 def _prepared(
     llm: LLM, messages: Sequence[ChatMessage], output_cls: type[BaseModel], num_output: int, deadline: Deadline
-) -> Call | str:
-    """Write the call; a text says why the judge can not be asked."""
+) -> Call | Asked[Any]:
+    """Write the call, or say why the judge can not be asked."""
     try:
         call = _call(llm, messages, output_cls, num_output)
         room = max(window_of(llm, deadline.left) - num_output, 0)
     except Exception as error:
         _logger.error("no judgement: the judge can not be asked", exc_info=error)  # noqa: TRY400 - the error is passed
-        return f"the judge can not be asked ({type(error).__name__})"
-    used = TokenCounter.default().count("\n".join(message.content or "" for message in call.messages))
-    return f"the question takes {used} tokens, the judge's window has {room}" if used > room else call
+        why = f"the judge can not be asked ({type(error).__name__})"
+    else:
+        used = TokenCounter.default().count("\n".join(message.content or "" for message in call.messages))
+        if used <= room:
+            return call
+        why = f"the question takes {used} tokens, the judge's window has {room}"
+    return Asked(value=None, why=why, calls=0, usage=Usage())
 
 
 def _call(llm: LLM, messages: Sequence[ChatMessage], output_cls: type[BaseModel], num_output: int) -> Call:

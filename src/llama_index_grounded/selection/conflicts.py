@@ -176,7 +176,7 @@ def _judged(said: PairJudgements, pairs: Sequence[Disagreement]) -> tuple[list[t
 
 def _said(difference: str) -> str:
     """Return what the judge said, if it can be read; nothing where it names texts, whose names the prompt has not."""
-    return "" if _NAMED.search(difference) else " ".join(clean(difference).split())
+    return "" if _NAMED.search(difference) or not clean(difference).strip() else difference
 
 
 def _short(detail: str) -> str:
