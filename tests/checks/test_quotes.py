@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import unicodedata
 
 import pytest
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from llama_index_grounded.checks.folding import agree, fold
 from llama_index_grounded.checks.quotes import find_quote
 from tests.hostile import texts
+from tests.timing import assert_within
 
 WORDS = [
     *("Books", "may", "be", "returned", "within", "21", "days,", "from", "$19.99", "3.5", "kg", "“Fiction”", "it’s"),
@@ -163,15 +163,8 @@ def test_a_long_source_takes_milliseconds(text: str) -> None:
     """300 characters at the end of 100 kB are found quickly, the folding of both included."""
     text += "END OF PAGE " + text[:300]
     quote = "END OF PAGE " + text[:260].rsplit(" ", 1)[0]
-    best = min(_seconds(quote, text) for _ in range(5))
-    assert find_quote(quote, text) is not None
-    assert best < 0.1  # 0.015 at most on an idle machine
-
-
-def _seconds(quote: str, text: str) -> float:
-    started = time.thread_time()
-    find_quote(quote, text)
-    return time.thread_time() - started
+    # 0.015 s at most on an idle machine
+    assert assert_within(0.1, lambda: find_quote(quote, text)) is not None
 
 
 @pytest.mark.parametrize(
@@ -196,5 +189,4 @@ def _seconds(quote: str, text: str) -> float:
 )
 def test_a_hostile_source_takes_bounded_time(quote: str, text: str) -> None:
     """Repetition on both sides, with every place failing, ends in about a second at most."""
-    assert _seconds(quote, text) < 5
-    assert find_quote(quote, text) is None
+    assert assert_within(5, lambda: find_quote(quote, text)) is None

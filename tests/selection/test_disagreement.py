@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llama_index_grounded.selection.disagreement import Disagreement, disagreements
 from tests.hostile import texts
+from tests.timing import assert_within
 
 QUESTION = "Within how many days can printed books be returned?"
 NEW = "Printed books can be returned within 21 days of delivery. Gift cards are sent by post."
@@ -144,9 +143,7 @@ def test_twenty_texts_are_cheap() -> None:
     lines = [f"The {name} of the parcel is sent within {{}} days by the {name} office." for name in "abcdefghijklmno"]
     drawn = ["\n\n".join(line.format(at + 3) for line in lines) for at in range(20)]
     disagreements(drawn, range(20), QUESTION)
-    started = time.process_time()
-    assert disagreements(drawn, range(20), QUESTION)
-    assert time.process_time() - started < 1
+    assert assert_within(1, lambda: disagreements(drawn, range(20), QUESTION))
 
 
 @pytest.mark.parametrize(
@@ -155,9 +152,7 @@ def test_twenty_texts_are_cheap() -> None:
 def test_hostile_texts_are_bounded(piece: str) -> None:
     """Long repetitive texts take bounded time."""
     drawn = [piece * (40_000 // len(piece)) + str(at) for at in range(6)]
-    started = time.process_time()
-    disagreements(drawn, range(6), QUESTION)
-    assert time.process_time() - started < 5
+    assert_within(5, lambda: disagreements(drawn, range(6), QUESTION))
 
 
 @pytest.mark.parametrize("one, other", [("1.200,50", "1,200.50"), ("1200,50", "1200.50"), ("1 200,50", "1.200,50")])

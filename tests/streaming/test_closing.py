@@ -181,7 +181,7 @@ def test_another_thread_can_close_a_stream() -> None:
 
 async def test_another_task_can_close_an_async_stream() -> None:
     """A stop button in another task ends a reader that waits for the model at once, however long the model thinks."""
-    llm = ScriptedLLM([LONG], chunk_size=400, delay=5.0)
+    llm = ScriptedLLM([LONG], chunk_size=400, delay=12.0)
     response = await astreamed(llm)
 
     async def read() -> list[Any]:
@@ -192,7 +192,7 @@ async def test_another_task_can_close_an_async_stream() -> None:
     start = time.monotonic()
     await response.aclose()
     await reader
-    assert time.monotonic() - start < 2
+    assert time.monotonic() - start < 6
     assert llm.closed == 1
     assert response.refusal is not None
     assert response.refusal.reason == "stream_closed"

@@ -139,7 +139,7 @@ def test_a_hanging_server_is_left_at_the_deadline(kind: str, mode: str) -> None:
         server.requests.clear()
         start = time.monotonic()
         result, _ = ask(llm, mode, timeout=0.6, **how(kind))
-        assert time.monotonic() - start < 2.5
+        assert time.monotonic() - start < 8
         assert len(server.chats) <= 1
     assert (reason(result), result.answer) == ("deadline_exceeded", LATE)
     assert result.usage.completion_tokens in (None, 0)
@@ -152,7 +152,7 @@ def test_a_client_that_repeats_requests_by_itself_keeps_the_deadline(kind: str) 
         llm = client(kind, server, max_retries=3)
         start = time.monotonic()
         assert reason(ask(llm, "sync", timeout=0.6).result) == "deadline_exceeded"
-        assert time.monotonic() - start < 2.5
+        assert time.monotonic() - start < 8
         assert len(server.chats) <= 1
 
 
@@ -169,10 +169,10 @@ def test_a_shorter_timeout_of_the_client_holds(kind: str, mode: str) -> None:
 
 def test_all_calls_share_one_deadline() -> None:
     """The further call for an unreadable reply gets what the first one left of the time."""
-    with served("openai-like", Reply(content="no object", delay=0.5), Reply(content=OK, delay=20.0)) as (llm, server):
+    with served("openai-like", Reply(content="no object", delay=2.0), Reply(content=OK, delay=20.0)) as (llm, server):
         start = time.monotonic()
-        result, _ = ask(llm, "sync", timeout=1.5)
-        assert time.monotonic() - start < 4
+        result, _ = ask(llm, "sync", timeout=2.5)
+        assert time.monotonic() - start < 4  # 4.5 with a deadline for each
         assert (reason(result), len(server.chats)) == ("deadline_exceeded", 2)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +19,7 @@ from llama_index_grounded import CitingSynthesizer, GroundedAnswer, GroundedResu
 from llama_index_grounded.schema import ResultEvent, StreamEvent, TextEvent
 from llama_index_grounded.testing import ScriptedLLM
 from tests.streaming.kinds import OK, QUESTION, SOURCES, astreamed, events, streamed, text_of
+from tests.timing import assert_linear
 
 _PIECES = ["Within", " ", "21 days", "[S1]", "[S9]", "[S1, S9]", "【S2】", "<source id='S1'>", "</source>", "é", "😀"]
 _ODD = ["`a[S1]`", "```\n", "$x$", "\n", "\\", '"', "&lt;", "\u200b", ".", "\ud83d", "[S", "<so", "İ", "{", "\t"]
@@ -229,18 +229,15 @@ def _reply(count: int) -> dict[str, Any]:
     return {**OK, "answer": "word [S1] and more " * (count // 19)}
 
 
-def _seconds(llm: LLM) -> float:
-    start = time.thread_time()
-    assert ended(events(llm, max_answer_chars=10**6, num_output=10)).answerable
-    return time.thread_time() - start
-
-
 @pytest.mark.parametrize(
     "make",
     [lambda count: _Letters(replies=[_reply(count)]), lambda count: _Arguments(written=json.dumps(_reply(count)))],
     ids=["text", "arguments of a call"],
 )
 def test_the_cost_of_a_delta_is_constant(make: Callable[[int], LLM]) -> None:
-    """20,000 deltas of one character take about four times as long as 5,000, as text and as arguments of a call."""
-    _seconds(make(500))
-    assert _seconds(make(20_000)) < 6 * _seconds(make(5_000))
+    """10,000 deltas of one character take about four times as long as 2,500, as text and as arguments of a call."""
+
+    def read(count: int) -> None:
+        assert ended(events(make(count), max_answer_chars=10**6, num_output=10)).answerable
+
+    assert_linear(read, 2_500)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import pytest
 
 from llama_index_grounded.synthesis.cleaner import AnswerCleaner, clean_answer
+from tests.timing import assert_linear, assert_within
 
 KEYS = [f"S{number}" for number in range(1, 9)]
 
@@ -43,16 +43,6 @@ HOSTILE: dict[str, Callable[[int], str]] = {
 }
 
 
-def seconds(work: Callable[[], object], repeats: int = 3) -> float:
-    """Return the least processor time of some runs."""
-    times: list[float] = []
-    for _ in range(repeats):
-        start = time.process_time()
-        work()
-        times.append(time.process_time() - start)
-    return min(times)
-
-
 def feed_characters(text: str) -> None:
     """Clean a text that arrives character by character."""
     cleaner = AnswerCleaner(KEYS)
@@ -63,27 +53,23 @@ def feed_characters(text: str) -> None:
 
 @pytest.mark.parametrize("part", ["[\\S1", "[\\S9] ", "[\\S1, ", "[\\S1 | Document: x", "[\\/", "[\\"])
 def test_keys_of_documents(part: str) -> None:
-    """Twenty thousand characters of escaped keys, whole or begun, take less than a second."""
-    text = part * (20_000 // len(part))
-    assert seconds(lambda: clean_answer(text, KEYS, escapes="brackets")) < 1.0
+    """Four times the characters of escaped keys, whole or begun, take about four times as long."""
+    assert_linear(lambda size: clean_answer(part * (size // len(part)), KEYS, escapes="brackets"), 5_000)
 
 
 def test_a_marker_that_never_closes() -> None:
     """Twenty thousand characters of an open marker take less than 50 ms."""
     text = HOSTILE["open marker"](20_000)
-    assert seconds(lambda: clean_answer(text, KEYS)) < 0.05
+    assert_within(0.05, lambda: clean_answer(text, KEYS))
 
 
 @pytest.mark.parametrize("build", HOSTILE.values(), ids=HOSTILE.keys())
 def test_whole_answers(build: Callable[[int], str]) -> None:
-    """Twenty thousand characters of anything take less than a second, also on a busy machine."""
-    text = build(20_000)
-    assert seconds(lambda: clean_answer(text, KEYS)) < 1.0
+    """Four times the characters of anything take about four times as long."""
+    assert_linear(lambda size: clean_answer(build(size), KEYS), 5_000)
 
 
 @pytest.mark.parametrize("build", HOSTILE.values(), ids=HOSTILE.keys())
 def test_single_characters(build: Callable[[int], str]) -> None:
-    """Six times the characters, one by one, take about six times as long, not thirty-six times."""
-    short, long = build(1_500), build(9_000)
-    once = seconds(lambda: feed_characters(short))
-    assert seconds(lambda: feed_characters(long), repeats=2) < 15 * once + 0.02
+    """Four times the characters, one by one, take about four times as long."""
+    assert_linear(lambda size: feed_characters(build(size)), 2_000)

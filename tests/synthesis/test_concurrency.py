@@ -213,10 +213,10 @@ async def test_a_deadline_in_one_query_leaves_the_others_alone() -> None:
 @pytest.mark.parametrize("window", [8192, -1], ids=["window known", "window asked"])
 def test_a_server_that_never_answers(hanging: str, window: int) -> None:
     """The deadline covers all that a query asks the server, its window included."""
-    llm = Ollama(model="gemma3:4b", base_url=hanging, context_window=window, request_timeout=3.0)
+    llm = Ollama(model="gemma3:4b", base_url=hanging, context_window=window, request_timeout=12.0)
     started = time.monotonic()
     result = grounded(CitingSynthesizer(llm, timeout=0.3).synthesize("2", make_nodes(["Answer 2."])))
-    assert time.monotonic() - started < 1.5
+    assert time.monotonic() - started < 6
     assert result.refusal is not None
     assert result.refusal.reason == "deadline_exceeded"
     close(llm)
@@ -225,13 +225,13 @@ def test_a_server_that_never_answers(hanging: str, window: int) -> None:
 @pytest.mark.parametrize("window", [8192, -1], ids=["window known", "window asked"])
 async def test_the_event_loop_goes_on_while_a_server_hangs(hanging: str, window: int) -> None:
     """An async query never blocks its event loop, whatever it waits for."""
-    llm = Ollama(model="gemma3:4b", base_url=hanging, context_window=window, request_timeout=3.0)
+    llm = Ollama(model="gemma3:4b", base_url=hanging, context_window=window, request_timeout=12.0)
     query = asyncio.create_task(CitingSynthesizer(llm, timeout=0.5).asynthesize("2", make_nodes(["Answer 2."])))
     beats = [time.monotonic()]
     while not query.done():
         await asyncio.sleep(0.02)
         beats.append(time.monotonic())
-    assert max(after - before for before, after in itertools.pairwise(beats)) < 1.0
+    assert max(after - before for before, after in itertools.pairwise(beats)) < 3
     assert grounded(await query).refusal is not None
     close(llm)
 

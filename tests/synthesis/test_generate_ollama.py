@@ -219,7 +219,7 @@ def test_a_server_that_is_not_there(ask: Ask) -> None:
 
 
 @pytest.mark.parametrize("window", [8192, -1], ids=["window known", "window asked"])
-@pytest.mark.parametrize("reply", [Reply(content=OK, delay=5), Reply(content=OK, pause=0.2)], ids=["hangs", "slow"])
+@pytest.mark.parametrize("reply", [Reply(content=OK, delay=20), Reply(content=OK, pause=0.2)], ids=["hangs", "slow"])
 def test_the_deadline_holds(ollama_server: OllamaServer, ask: Ask, reply: Reply, window: int) -> None:
     """A server that does not begin, or writes slowly, is left at the deadline, and sees the client go."""
     ollama_server.script("warm", reply)
@@ -227,7 +227,7 @@ def test_the_deadline_holds(ollama_server: OllamaServer, ask: Ask, reply: Reply,
     llm.complete("An earlier call, which leaves an open client behind.")
     started = time.monotonic()
     result = ask(CitingSynthesizer(llm, timeout=0.5))
-    assert time.monotonic() - started < 2.0
+    assert time.monotonic() - started < 5
     assert (reason(result), result.llm_calls) == ("deadline_exceeded", 1)
     assert ollama_server.wait_closed(seconds=2)
     with pytest.raises(GenerationError, match="deadline_exceeded"):

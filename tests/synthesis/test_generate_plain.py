@@ -120,8 +120,8 @@ def test_an_llm_that_says_nothing(ask: Ask) -> None:
 def test_the_deadline_holds_for_a_blocking_llm(ask: Ask) -> None:
     """An LLM whose async stream blocks is left between two chunks."""
     started = time.monotonic()
-    assert reason(ask(CitingSynthesizer(Plain(pause=0.1), timeout=0.25))) == "deadline_exceeded"
-    assert time.monotonic() - started < 0.9
+    assert reason(ask(CitingSynthesizer(Plain(pause=0.4), timeout=0.25))) == "deadline_exceeded"
+    assert time.monotonic() - started < 2.5  # to the end it writes for four seconds
 
 
 def test_without_a_deadline_a_slow_model_may_take_its_time(ask: Ask) -> None:

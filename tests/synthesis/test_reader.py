@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +14,7 @@ from llama_index_grounded.llm.structured import InvalidReplyError, read_reply
 from llama_index_grounded.synthesis.answer import GroundedAnswer
 from llama_index_grounded.synthesis.reader import ReplyReader
 from llama_index_grounded.synthesis.validate import judge
+from tests.timing import assert_linear
 
 KEYS = ["S1", "S2"]
 OK = '{"verdict": "answered", "sources": ["S1"], "answer": "Within 21 days [S1]."}'
@@ -248,15 +248,6 @@ def test_no_more_is_shown_than_may_be(cuts: list[int] | None, length: int) -> No
     assert reading.too_long is (length > 10)
 
 
-def _fastest(run: Callable[[int], object], size: int) -> float:
-    def once() -> float:
-        start = time.thread_time()
-        run(size)
-        return time.thread_time() - start
-
-    return min(once() for _ in range(2))
-
-
 def _characters(count: int) -> None:
     reading = reader(most_chars=10**9)
     for character in HEAD + "word [S1] and more " * (count // 19):
@@ -290,5 +281,4 @@ def _bad_escape(count: int) -> None:
 )
 def test_the_cost_of_a_character_is_constant(run: Callable[[int], object], size: int) -> None:
     """Four times the reply takes about four times as long, however it is cut and whatever stands in it."""
-    run(size // 10)
-    assert _fastest(run, 4 * size) < 8 * _fastest(run, size) + 0.01
+    assert_linear(run, size)

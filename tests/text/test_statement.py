@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from llama_index_grounded.text.statement import apart, statement
 from tests.hostile import texts
+from tests.timing import assert_linear
 
 FRAME = (
     "Please note the following before you use this product at home or at work: {}, which you find in the leaflet in "
@@ -169,6 +168,4 @@ def test_notation_and_markup_do_not_matter(one: str, other: str) -> None:
 )
 def test_time_grows_with_length_only(piece: str) -> None:
     """Hostile repetition takes no more than linear time."""
-    started = time.process_time()
-    statement(piece * (30_000 // len(piece)))
-    assert time.process_time() - started < 5
+    assert_linear(lambda size: statement(piece * (size // len(piece))), 7_500)

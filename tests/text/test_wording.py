@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +10,7 @@ from llama_index_grounded.text.statement import apart, statement
 from llama_index_grounded.text.wording import reworded, wording
 from tests.hostile import texts
 from tests.text.test_statement import check_pair
+from tests.timing import assert_linear
 
 FRAME = (
     "Please note the following before you use this product at home or at work: {} The leaflet in the package has the "
@@ -149,6 +148,4 @@ def test_what_differs_is_named() -> None:
 )
 def test_time_grows_with_length_only(piece: str) -> None:
     """Hostile repetition takes no more than linear time."""
-    started = time.process_time()
-    statement(piece * (30_000 // len(piece)) + "x")
-    assert time.process_time() - started < 5
+    assert_linear(lambda size: statement(piece * (size // len(piece)) + "x"), 7_500)
