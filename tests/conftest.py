@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -31,6 +31,12 @@ def hanging() -> Iterator[str]:
         listener.bind(("127.0.0.1", 0))
         listener.listen(20)
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+@pytest.hookimpl(wrapper=True, optionalhook=True)
+def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
+    """Start one process more than there are cores: a part of the tests waits for servers and deadlines."""
+    return (yield) + 1
 
 
 def pytest_configure() -> None:
