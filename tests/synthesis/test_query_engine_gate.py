@@ -8,7 +8,7 @@ import pytest
 
 from llama_index_grounded import CitingSynthesizer, GroundedQueryEngine, ScoreGate, TokenBudget, default_postprocessors
 from llama_index_grounded.errors import ConfigurationError
-from llama_index_grounded.selection import CombinedGate, EvidenceGate, Stage, VectorSimilarity
+from llama_index_grounded.selection import CombinedGate, EvidenceGate, SourceOrder, Stage, VectorSimilarity
 from llama_index_grounded.testing import ScriptedLLM
 from tests.synthesis.test_query_engine import OK, QUESTION, WordEmbedding, make_index
 
@@ -73,9 +73,11 @@ def test_a_gate_that_can_not_work_is_refused(options: dict[str, Any], fault: str
 
 
 def test_the_chain_takes_gates_alone() -> None:
-    """`default_postprocessors` refuses what is no stage too."""
+    """`default_postprocessors` refuses what is no stage too, and a placement that another order would ignore."""
     with pytest.raises(ConfigurationError, match="gate must be a stage"):
         default_postprocessors(gate=0.4)  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match="pass one of both"):
+        default_postprocessors(placement="end", order=SourceOrder())
     synthesizer = CitingSynthesizer(ScriptedLLM([OK]))
     gate = ScoreGate(min_score=0.4)
     assert default_postprocessors(gate=gate, synthesizer=synthesizer)[0] is gate

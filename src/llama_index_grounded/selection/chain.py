@@ -67,7 +67,8 @@ def default_postprocessors(
         keys: Names of the identifying metadata fields, for the stages that are made here.
 
     Raises:
-        ConfigurationError: With both ``min_score`` and ``gate``, and for a part of another kind (a ValueError).
+        ConfigurationError: With both ``min_score`` and ``gate``, with both ``placement`` and ``order``, and for a part
+            of another kind (a ValueError).
 
     Example:
         >>> [type(stage).__name__ for stage in default_postprocessors(min_score=0.4, max_tokens=1200)]
@@ -83,6 +84,8 @@ def default_postprocessors(
     need_part("order", order, (BaseNodePostprocessor, none), "a stage, such as SourceOrder()")
     if min_score is not None and gate is not None:
         raise ConfigurationError("min_score makes a ScoreGate, and a gate was given too: pass one of both")
+    if placement != "edges" and order is not None:
+        raise ConfigurationError("placement is for AttentionReorder, and another order was given: pass one of both")
     notes = 0 if conflicts is None else conflicts.note_tokens
     stages: list[BaseNodePostprocessor | None] = [
         guard,
