@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,6 +12,7 @@ from llama_index_grounded.rendering.sizes import BlockCounter
 from llama_index_grounded.schema import Action, Conflict, Decision
 from llama_index_grounded.selection.budget import TokenBudget
 from llama_index_grounded.selection.carrier import Evidence, slot_of
+from llama_index_grounded.selection.packing import OnOversize
 from llama_index_grounded.synthesis.prompts import conflict_notes
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Packed", "Told", "decision_on", "pack"]
 
 STAGE = "CitingSynthesizer"
-_NO_ROOM = ("prompt_too_long", "over_budget")
+_NO_ROOM = ("prompt_too_long", "over_budget", "top_n")
 """How a budget names what the synthesizer calls ``over_window``."""
 
 
@@ -58,22 +59,73 @@ class Packed:
 def pack(query: QueryBundle, nodes: list[NodeWithScore], trail: Trail, parts: PromptParts, allowance: int) -> Packed:
     """Fit the nodes into the window, together with the notes on those that disagree."""
     sizes = dict(trail.sizes)
-    framing = parts.frame(query, sizes)
-    told = _tell(nodes, trail, parts, sizes)
-    room = _Room(parts.renderer, parts.counter, sum(framing.values()) + told.tokens, allowance)
-    counts = _counts(nodes, parts, sizes)
-    if parts.counter.estimate(room.frame + sum(counts)) <= allowance:
-        return Packed(nodes=nodes, unfit=[], told=told, sizes=counts, framing=framing)
-    kept, unfit = _fit(query, nodes, trail, room, sizes)
-    # Those that stay have other keys now, and may have nobody left to disagree with.
-    told, counts = _tell(kept, trail, parts, sizes), _counts(kept, parts, sizes)
-    return Packed(nodes=kept, unfit=unfit, told=told, sizes=counts, framing=framing)
+    prompt = _Prompt(trail=trail, parts=parts, framing=parts.frame(query, sizes), sizes=sizes, allowance=allowance)
+    whole = prompt.packed(nodes)
+    return whole if prompt.holds(whole) else prompt.fitted(nodes, query)
 
 
-def _counts(nodes: Sequence[NodeWithScore], parts: PromptParts, sizes: dict[tuple[str, str], int]) -> list[int]:
-    """Count the rendered nodes, in plain tokens."""
-    blocks = BlockCounter(parts.renderer, parts.counter, sizes)
-    return [blocks.tokens(scored, place) for place, scored in enumerate(nodes)]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Prompt:
+    """The prompt that a `TokenBudget` packs for where none has packed before, or not enough."""
+
+    trail: Trail
+    parts: PromptParts
+    framing: Mapping[str, int]
+    sizes: dict[tuple[str, str], int]
+    allowance: int
+    num_output: int = 0
+
+    @property
+    def renderer(self) -> Renderer:
+        return self.parts.renderer
+
+    @property
+    def counter(self) -> TokenCounter:
+        return self.parts.counter
+
+    def context_window(self) -> int:
+        return self.allowance
+
+    def frame_tokens(self, query: QueryBundle, sizes: dict[tuple[str, str], int]) -> int:
+        return sum(self.framing.values())
+
+    def packed(self, nodes: list[NodeWithScore], unfit: Sequence[Decision] = ()) -> Packed:
+        """Count the nodes, and say what is told of them under the keys that they have now."""
+        blocks = BlockCounter(self.renderer, self.counter, self.sizes)
+        return Packed(
+            nodes=nodes,
+            unfit=list(unfit),
+            told=_tell(nodes, self.trail, self.parts, self.sizes),
+            sizes=[blocks.tokens(scored, place) for place, scored in enumerate(nodes)],
+            framing=self.framing,
+        )
+
+    def holds(self, packed: Packed) -> bool:
+        return self.counter.estimate(packed.frame + sum(packed.sizes)) <= self.allowance
+
+    def fitted(self, nodes: list[NodeWithScore], query: QueryBundle) -> Packed:
+        """Drop nodes from the lowest rank until the prompt fits; what was removed in favour of them comes back.
+
+        Where that leaves nothing, because the best node alone is too large, large nodes are skipped for smaller ones.
+        The question and the rules always stay. What is told of nodes that disagree goes with them: for its tokens one
+        node more may have to go, but never the last.
+        """
+        how: OnOversize = "stop"
+        packed = self._budgeted(nodes, query, how)
+        if not packed.nodes:
+            how = "skip"
+            packed = self._budgeted(nodes, query, how)
+        while len(packed.nodes) > 1 and not self.holds(packed):
+            packed = self._budgeted(nodes, query, how, top_n=len(packed.nodes) - 1)
+        return packed
+
+    def _budgeted(
+        self, nodes: list[NodeWithScore], query: QueryBundle, how: OnOversize, *, top_n: int | None = None
+    ) -> Packed:
+        budget = TokenBudget.for_synthesizer(self, safety_margin=0, on_oversize=how, top_n=top_n)
+        outcome = budget.choose(Evidence(nodes, replace(self.trail, sizes=self.sizes)), query)
+        self.sizes.update(outcome.sizes)
+        return self.packed(list(outcome.nodes), _unfit(outcome.decisions))
 
 
 def _tell(nodes: Sequence[NodeWithScore], trail: Trail, parts: PromptParts, sizes: dict[tuple[str, str], int]) -> Told:
@@ -93,40 +145,17 @@ def _conflicts(nodes: Sequence[NodeWithScore], trail: Trail) -> tuple[Conflict, 
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Room:
-    """The prompt that a `TokenBudget` packs for where none has packed before, or not enough."""
-
-    renderer: Renderer
-    counter: TokenCounter
-    frame: int
-    allowance: int
-    num_output: int = 0
-
-    def context_window(self) -> int:
-        return self.allowance
-
-    def frame_tokens(self, query: QueryBundle, sizes: dict[tuple[str, str], int]) -> int:
-        return self.frame
+def _unfit(decisions: Iterable[Decision]) -> list[Decision]:
+    """Report what the budget did in the synthesizer's name, first what it turned away, from the lowest rank."""
+    reports = [replace(decision, stage=STAGE) for decision in decisions]
+    unfit = [_over_window(one) for one in reversed(reports) if one.reason in _NO_ROOM]
+    return [*unfit, *(one for one in reports if one.reason not in _NO_ROOM)]
 
 
-def _fit(
-    query: QueryBundle, nodes: list[NodeWithScore], trail: Trail, room: _Room, sizes: dict[tuple[str, str], int]
-) -> tuple[list[NodeWithScore], list[Decision]]:
-    """Drop nodes from the lowest rank until the prompt fits; what was removed in favour of them comes back.
-
-    Where that leaves nothing, because the best node alone is too large, large nodes are skipped for smaller ones. The
-    question and the rules always stay.
-    """
-    evidence = Evidence(nodes, replace(trail, sizes=sizes))
-    by_rank, by_size = (TokenBudget.for_synthesizer(room, safety_margin=0, on_oversize=how) for how in ("stop", "skip"))
-    outcome = by_rank.choose(evidence, query)
-    if not outcome.nodes:
-        outcome = by_size.choose(evidence, query)
-    sizes.update(outcome.sizes)
-    reports = [replace(decision, stage=STAGE) for decision in outcome.decisions]
-    unfit = [replace(one, action="dropped", reason="over_window") for one in reports if one.reason in _NO_ROOM]
-    return list(outcome.nodes), [*reversed(unfit), *(one for one in reports if one.reason not in _NO_ROOM)]
+def _over_window(one: Decision) -> Decision:
+    # Beside the other reasons stand figures that are no sizes of a source.
+    sized = one if one.reason == "over_budget" else replace(one, value=None, limit=None)
+    return replace(sized, action="dropped", reason="over_window")
 
 
 def decision_on(

@@ -227,7 +227,7 @@ def _cleaned(removed: Sequence[Removed], nodes: Sequence[NodeWithScore]) -> list
 def _no_room(packed: Packed, counter: TokenCounter, allowance: int, num_output: int, kept_free: int) -> Refusal:
     """Say what the smallest source takes, or what fills the window, the largest part of the prompt first."""
     left = allowance - counter.estimate(packed.frame)
-    sizes = [one.value for one in packed.unfit if one.value is not None]
+    sizes = [one.value for one in packed.unfit if one.reason == "over_window" and one.value is not None]
     if left > 0 and sizes:
         return Refusal(reason=RefusalReason.prompt_too_long, detail=_too_large(min(sizes), left))
     parts = sorted({**packed.framing, "notes": packed.told.tokens}.items(), key=lambda part: -part[1])
