@@ -6,8 +6,10 @@ import copy
 import json
 import pickle
 from datetime import date
+from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -263,3 +265,26 @@ def test_a_field_that_is_kept_from_the_model_has_no_stand_in() -> None:
     assert field_for_llm(scored.node, "title") is None
     scored.node.excluded_llm_metadata_keys = ["file_name"]
     assert fields_for_llm(scored.node, ["title", "section"]) == {"title": "Secret", "section": "S"}
+
+
+@pytest.mark.parametrize(
+    "score", [np.float16(0.5), np.float32(0.5), np.int64(1), Decimal("0.5"), 1, None, float("nan")]
+)
+def test_scores_of_any_number_can_be_written_as_json(score: Any) -> None:
+    """Rerankers assign NumPy's numbers, which JSON knows nothing of; the node that came in keeps its own."""
+    scored = node_with()
+    scored.score = score
+    copy_ = stamp(scored, DEFAULT_KEYS, run=1, slot=0, rank=0)
+    assert scored.score is score
+    assert type(copy_.score) in (float, type(None))
+    assert score is None or copy_.score == pytest.approx(float(score), nan_ok=True)
+    json.loads(copy_.model_dump_json())
+    json.loads(copy_.to_json())
+
+
+@pytest.mark.parametrize("score", [10**400, "high", object()])
+def test_a_score_that_is_no_number_stays_as_it_is(score: Any) -> None:
+    """It is for a gate to say so, which names the node."""
+    scored = node_with()
+    scored.score = score
+    assert stamp(scored, DEFAULT_KEYS, run=1, slot=0, rank=0).score is score

@@ -19,8 +19,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from llama_index_grounded import tokens
+from llama_index_grounded import CitingSynthesizer, tokens
 from llama_index_grounded.errors import ConfigurationError
+from llama_index_grounded.rendering import MarkdownRenderer, Renderer, XmlRenderer
+from llama_index_grounded.testing import ScriptedLLM, make_nodes
 from llama_index_grounded.tokens import TokenCounter
 from tests.hostile import texts
 
@@ -147,6 +149,17 @@ def test_another_thread_may_take_the_variable_away(monkeypatch: pytest.MonkeyPat
 def test_known_counts(text: str, o200k: int, cl100k: int) -> None:
     """Encodings differ, and what looks like a special token is plain text."""
     assert [TokenCounter(encoding=name).count(text) for name in ENCODINGS] == [o200k, cl100k]
+
+
+@pytest.mark.parametrize("method", ["encode", "encode_ordinary"])
+@pytest.mark.parametrize("renderer", [XmlRenderer(), MarkdownRenderer()], ids=["xml", "markdown"])
+def test_a_method_of_an_encoding_takes_special_tokens_for_text(method: str, renderer: Renderer) -> None:
+    """By itself ``encode`` raises for a text that holds one, in the middle of a query."""
+    counter = TokenCounter(tokenizer=getattr(encoding("cl100k_base"), method))
+    assert counter.tokens("<|endoftext|>") == TokenCounter(encoding="cl100k_base").tokens("<|endoftext|>")
+    synthesizer = CitingSynthesizer(ScriptedLLM(["never asked"]), counter=counter, renderer=renderer)
+    plan = synthesizer.preview("What is <|endoftext|>?", make_nodes(["<|endoftext|> ends a text."]))
+    assert len(plan.nodes) == 1
 
 
 @given(st.integers(0, 10**7), st.floats(0.1, 10), st.integers(0, 100))

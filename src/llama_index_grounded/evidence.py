@@ -196,11 +196,23 @@ def stamp(scored: NodeWithScore, keys: MetadataKeys, *, run: int, slot: int, ran
     """Copy a node and stamp it; a node that was stamped before keeps its identity, original text and field names."""
     before = stamp_of(scored.node)
     if before:
-        return with_stamp(scored, {**before, "run": run, "slot": slot, "rank": rank})
-    mark: Stamp = {"run": run, "slot": slot, "rank": rank, "identity": identity_under(scored.node, keys)}
-    if keys is not DEFAULT_KEYS:
-        mark["keys"] = keys.model_dump()
-    return with_stamp(scored, mark)
+        mark: Stamp = {**before, "run": run, "slot": slot, "rank": rank}
+    else:
+        mark = {"run": run, "slot": slot, "rank": rank, "identity": identity_under(scored.node, keys)}
+        if keys is not DEFAULT_KEYS:
+            mark["keys"] = keys.model_dump()
+    copy = with_stamp(scored, mark)
+    if copy.score is not None and type(copy.score) is not float:
+        copy.score = _plain(copy.score)
+    return copy
+
+
+def _plain(score: Any) -> Any:
+    """Make a float of a score: those of NumPy, which rerankers assign, can not be written as JSON."""
+    try:
+        return float(score)
+    except (TypeError, ValueError, OverflowError):
+        return score
 
 
 def with_stamp(scored: NodeWithScore, mark: Stamp) -> NodeWithScore:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import llama_index.core
-from pydantic import BaseModel, ConfigDict, Field, field_serializer, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_serializer, field_validator
 
 from llama_index_grounded.errors import ConfigurationError
 
@@ -39,7 +39,8 @@ class TokenCounter(BaseModel):
         margin: Factor on the count, 0.1 to 10, for models with another tokenizer: 1.15 adds 15 %.
         overhead: Tokens that a chat template adds to a prompt, counted once.
         tokenizer: Any callable from a text to a sequence of its tokens, in place of the encoding. It is pickled by
-            reference and can not be written to a dict or to JSON.
+            reference and can not be written to a dict or to JSON. A method of a tiktoken encoding stands for its
+            ``encode_ordinary``.
 
     Raises:
         ConfigurationError: On use, when the encoding is unknown or its file can not be had, or when the tokenizer
@@ -59,12 +60,15 @@ class TokenCounter(BaseModel):
     overhead: int = Field(default=0, ge=0)
     tokenizer: Any = Field(default=None)
 
-    @model_validator(mode="after")
-    def _check_tokenizer(self) -> TokenCounter:
-        if self.tokenizer is not None and not callable(self.tokenizer):
-            msg = f"tokenizer must be a callable from a text to its tokens, not {type(self.tokenizer).__name__}"
+    @field_validator("tokenizer")
+    @classmethod
+    def _read_plainly(cls, tokenizer: object) -> object:
+        """Refuse what can not count; of tiktoken, count with the method that takes special tokens for plain text."""
+        if tokenizer is not None and not callable(tokenizer):
+            msg = f"tokenizer must be a callable from a text to its tokens, not {type(tokenizer).__name__}"
             raise ConfigurationError(msg)
-        return self
+        encoding = _encoding_behind(tokenizer)
+        return tokenizer if encoding is None else encoding.encode_ordinary
 
     @field_serializer("tokenizer")
     def _refuse_to_lose_it(self, value: object) -> None:
@@ -84,7 +88,7 @@ class TokenCounter(BaseModel):
             return cls()
         if encoding is not None and encoding.name in _BUNDLED:
             return cls(encoding=encoding.name)
-        return cls(tokenizer=chosen if encoding is None else encoding.encode_ordinary)
+        return cls(tokenizer=chosen)
 
     @property
     def name(self) -> str:
