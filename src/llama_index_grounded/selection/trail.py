@@ -50,8 +50,7 @@ def receive(nodes: Iterable[NodeWithScore], bundle: QueryBundle | None, keys: Me
     if trail is None:
         return _begin(nodes, keys)
     straight = isinstance(nodes, Evidence) and not nodes.read_by_others()
-    evidence = _continue(nodes, trail if straight else trail.sealed(), ranked=True)
-    return evidence if keys in (evidence.trail.keys, DEFAULT_KEYS) else _reread(evidence, keys)
+    return _reread(_continue(nodes, trail if straight else trail.sealed(), ranked=True), keys)
 
 
 def collect(
@@ -61,14 +60,17 @@ def collect(
     *,
     ends: bool = True,
 ) -> Evidence:
-    """Take nodes into the synthesizer, which ends the run: the mirror on the bundle is removed."""
+    """Take nodes into the synthesizer, which ends the run: the mirror on the bundle is removed.
+
+    Field names that only the synthesizer was given count for the sources.
+    """
     nodes = nodes if isinstance(nodes, Sequence) else list(nodes)
     trail = _find(nodes, bundle)
     if trail is None:
         return _begin(nodes, keys)
     if ends and bundle is not None:
         Mirror.of(bundle).release(trail.run)
-    return _continue(nodes, trail, ranked=False)
+    return _reread(_continue(nodes, trail, ranked=False), keys)
 
 
 def _find(nodes: Sequence[NodeWithScore], bundle: QueryBundle | None, stage: Stage | None = None) -> Trail | None:
@@ -182,7 +184,9 @@ def _lost(nodes: Sequence[NodeWithScore], slots: Sequence[int | None], trail: Tr
 
 
 def _reread(evidence: Evidence, keys: MetadataKeys) -> Evidence:
-    """Identify the nodes anew under the field names of a later stage."""
+    """Identify the nodes anew under field names that nobody was given before; the defaults are no such names."""
+    if keys in (evidence.trail.keys, DEFAULT_KEYS):
+        return evidence
     names = keys.model_dump()
     nodes = [
         with_stamp(scored, {**mark_of(scored), "identity": identity_under(scored.node, keys), "keys": names})
