@@ -18,10 +18,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench.sets import rows_of
+from bench.sets import parse_with_data, rows_of
 from llama_index_grounded.selection.disagreement import Disagreement, disagreements
 
 SETS = ("ramdocs", "etcd_versions", "site_policy_versions")
+WITH_PAGES = SETS[1:]
+"""Sets whose texts stand in a file of their own."""
+FILES = [*(f"{name}.dev.jsonl" for name in SETS), *(f"{name}.corpus.jsonl" for name in WITH_PAGES)]
 
 
 @dataclass(frozen=True)
@@ -78,8 +81,8 @@ class Result:
 
 def questions(data: Path, name: str) -> list[Question]:
     """Read one set."""
-    pages = data / f"{name}.corpus.jsonl"
-    corpus = {row["doc_id"]: row["text"] for row in rows_of(pages)} if pages.exists() else {}
+    pages = rows_of(data / f"{name}.corpus.jsonl") if name in WITH_PAGES else []
+    corpus = {row["doc_id"]: row["text"] for row in pages}
     found: list[Question] = []
     for row in rows_of(data / f"{name}.dev.jsonl"):
         docs = row["docs"]
@@ -117,7 +120,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Measure the filter for disagreeing sources.")
     parser.add_argument("--data", type=Path, required=True, help="folder with the sets")
     parser.add_argument("--show", action="store_true", help="print what was wrong to stderr")
-    options = parser.parse_args()
+    options = parse_with_data(parser, FILES)
     print("| set | of | base rate | precision | recall | first finding right | ms per question |")
     print("|---|---|---|---|---|---|---|")
     for name in SETS:

@@ -26,7 +26,7 @@ from typing import Any, cast
 from llama_index.core.schema import NodeWithScore, TextNode
 from llama_index.llms.ollama import Ollama
 
-from bench.sets import rows_of
+from bench.sets import parse_with_data, rows_of
 from llama_index_grounded import CitingSynthesizer, GroundedResult
 from llama_index_grounded.schema import ResultEvent, SourcesEvent, StreamEvent, TextEvent
 from llama_index_grounded.synthesis.streaming import AsyncGroundedStreamingResponse, GroundedStreamingResponse
@@ -135,7 +135,7 @@ def _parse() -> argparse.Namespace:
     add("--window", type=int, default=4096, help="tokens, sent as num_ctx")
     add("--timeout", type=float, default=300.0, help="seconds per question")
     add("--seed", type=int, default=7)
-    return parser.parse_args()
+    return parse_with_data(parser, ("xquad_{lang}.corpus.jsonl", "xquad_{lang}.dev.jsonl"))
 
 
 if __name__ == "__main__":

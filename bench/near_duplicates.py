@@ -21,10 +21,12 @@ from typing import Any
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 
-from bench.sets import rows_of
+from bench.sets import parse_with_data, rows_of
 from llama_index_grounded.selection.near_duplicates import Method, NearDuplicateFilter
 from llama_index_grounded.testing import make_nodes
 
+PAIRS = "version_pairs.dev.jsonl"
+PAGES = ("etcd_versions.corpus.jsonl", "site_policy_versions.corpus.jsonl")
 LABELS = ("identical", "near_duplicate", "edited", "rewritten", "same_page_other_section", "unrelated")
 THRESHOLDS: dict[Method, tuple[float, ...]] = {
     "lexical": (0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
@@ -36,12 +38,8 @@ SPEED_NODES, SPEED_WORDS = 1000, 180
 def main() -> int:
     """Print the tables; return 1 where a pair whose numbers changed is merged."""
     options = _parse()
-    pairs = rows_of(options.data / "version_pairs.dev.jsonl")
-    texts = {
-        row["doc_id"]: str(row["text"])
-        for name in ("etcd_versions", "site_policy_versions")
-        for row in rows_of(options.data / f"{name}.corpus.jsonl")
-    }
+    pairs = rows_of(options.data / PAIRS)
+    texts = {row["doc_id"]: str(row["text"]) for name in PAGES for row in rows_of(options.data / name)}
     false = measure(pairs, texts, "lexical", None)
     if options.embedding:
         false += measure(pairs, texts, "embedding", _static())
@@ -104,7 +102,7 @@ def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Measure the near-duplicate filter.")
     parser.add_argument("--data", type=Path, required=True, help="folder with the sets")
     parser.add_argument("--embedding", action="store_true", help="measure static embeddings, too")
-    return parser.parse_args()
+    return parse_with_data(parser, (PAIRS, *PAGES))
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.sets import answer_of, as_cited, rows_of
+from bench.sets import answer_of, as_cited, parse_with_data, rows_of
 from llama_index_grounded.checks.numbers import NumberCheck
 from llama_index_grounded.schema import CheckResult
 
@@ -112,7 +112,7 @@ def _parse() -> argparse.Namespace:
     add("--data", type=Path, required=True, help="folder with the labelled answers")
     add("--allow-derived", action="store_true", help="also allow sums, differences and percentages")
     add("--show", action="store_true", help="print each wrong judgement of an answer with numbers to stderr")
-    return parser.parse_args()
+    return parse_with_data(parser, [f"{name}.dev.jsonl" for name in SETS])
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from bench.quote_cuts import MONTHS, NEGATIONS, NEGATIVE, letters, negations, quantity_cuts
-from bench.sets import rows_of
+from bench.sets import parse_with_data, rows_of
 from llama_index_grounded.checks.quotes import find_quote
 
 SETS = {
@@ -287,7 +287,7 @@ def _parse() -> argparse.Namespace:
     add("--goal", type=float, default=0.99, help="least share of each column, by language")
     add("--seed", type=int, default=7)
     add("--show", action="store_true", help="print what went wrong to stderr")
-    options = parser.parse_args()
+    options = parse_with_data(parser, [f"{name}.jsonl" for name in SETS])
     if options.quotes < 1:
         parser.error("--quotes must be at least 1")
     return options

@@ -29,7 +29,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from bench.sets import answer_of, as_cited, rows_of
+from bench.sets import answer_of, as_cited, parse_with_data, rows_of
 from llama_index_grounded.checks.numbers import NumberCheck
 from llama_index_grounded.checks.overlap import DEFAULT_THRESHOLD, OverlapCheck, support
 from llama_index_grounded.checks.sentences import Part, claims_something, sentences
@@ -205,7 +205,7 @@ def _share(passed: Sequence[bool]) -> float:
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Measure OverlapCheck on labelled answers.")
     parser.add_argument("--data", type=Path, required=True, help="folder with the labelled answers")
-    return parser.parse_args()
+    return parse_with_data(parser, [f"{name}.dev.jsonl" for name in SETS])
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from llama_index_grounded.checks import AnswerCheck, NumberCheck, QuoteCheck
 from llama_index_grounded.schema import GroundedResult
 from llama_index_grounded.synthesis import ClaimedAnswer
 from llama_index_grounded.testing import ScriptedLLM, make_nodes
-from support.command import run
+from support.command import start
 
 QUESTION = "How long can I return a book, and when do I get my money?"
 NODES = make_nodes(
@@ -75,4 +75,4 @@ def show(title: str, result: GroundedResult) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(run("claims", main))
+    sys.exit(start("claims", main))

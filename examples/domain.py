@@ -13,7 +13,7 @@ import sys
 from llama_index_grounded import CitingSynthesizer
 from llama_index_grounded.synthesis import system_prompt
 from llama_index_grounded.testing import ScriptedLLM, make_nodes
-from support.command import run
+from support.command import start
 
 LEGAL = system_prompt("legal")
 OURS = f"{LEGAL}\n- Call the customer the Buyer and the bookstore the Seller."
@@ -56,4 +56,4 @@ def show_added(name: str, before: CitingSynthesizer, after: CitingSynthesizer) -
 
 
 if __name__ == "__main__":
-    sys.exit(run("domain", main))
+    sys.exit(start("domain", main))

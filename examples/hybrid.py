@@ -4,7 +4,8 @@
 
 PostgreSQL looks for each question twice, by vectors (pgvector) and by words (full-text search), and LlamaIndex fuses
 the two lists by rank. See the scores of both questions: the fused ones come from ranks alone, and the best is the same
-for a question that no page answers; the cosines differ. It runs offline, on the embedded server (the extra "demo").
+for a question that no page answers; the cosines differ. The gate whose bar fused scores can never meet warns of it in
+the log, once. It runs offline, on the embedded server (the extra "demo").
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from llama_index_grounded import GroundedQueryEngine, ScoreGate
 from llama_index_grounded.selection import VectorSimilarity
-from support.command import run
+from support.command import start
 from support.corpus import chunk, customer_pages
 from support.database import data_folder, open_database
 from support.models import WORDLLAMA_MIN_SCORE, Models, choose_models
@@ -32,13 +33,15 @@ def main() -> None:
     retriever = fused_retriever(models)
     similarity = VectorSimilarity(embed_model=models.embedding)
     gate = ScoreGate(min_score=WORDLLAMA_MIN_SCORE, signal=similarity)
+    # Made once, as in an engine: each gate warns only once.
+    gates = (ScoreGate(min_score=WORDLLAMA_MIN_SCORE), ScoreGate(min_score=0.01), gate)
     engine = GroundedQueryEngine.from_args(retriever=retriever, llm=models.llm, gate=gate, top_n=3)
     for query in map(QueryBundle, QUESTIONS):
         nodes = retriever.retrieve(query)
         print(query.query_str)
         for scored, cosine in zip(nodes, similarity.values(nodes, query), strict=True):
             print(f"  fused {scored.score:.4f}  cosine {cosine:.2f}  {scored.node.node_id}")
-        for other in (ScoreGate(min_score=WORDLLAMA_MIN_SCORE), ScoreGate(min_score=0.01), gate):
+        for other in gates:
             judged = f"{'cosine' if other is gate else 'fused'} >= {other.min_score}"
             print(f"  {judged}: {'passes' if other.select(nodes, query).nodes else 'refuses'}")
         print(f"  {engine.query(query)}")
@@ -73,4 +76,4 @@ def fused_retriever(models: Models) -> QueryFusionRetriever:
 
 
 if __name__ == "__main__":
-    sys.exit(run("hybrid", main))
+    sys.exit(start("hybrid", main))

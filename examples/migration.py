@@ -19,7 +19,7 @@ from llama_index.core.query_engine import CitationQueryEngine
 
 from llama_index_grounded import GroundedQueryEngine, GroundedResponse
 from llama_index_grounded.testing import ScriptedLLM
-from support.command import run
+from support.command import start
 from support.corpus import chunk, customer_pages
 from support.printing import citation_line
 from support.wordllama_embedding import WordLlamaEmbedding
@@ -72,4 +72,4 @@ def show(name: str, response: Any, known: set[str]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(run("migration", main))
+    sys.exit(start("migration", main))

@@ -20,7 +20,7 @@ from llama_index.core.schema import NodeWithScore
 from llama_index_grounded import CitingSynthesizer
 from llama_index_grounded.selection import PassageMerger, SourceOrder
 from llama_index_grounded.testing import ScriptedLLM
-from support.command import run
+from support.command import start
 
 PAGE = """\
 If a book arrives damaged, we replace it. Do this in order.
@@ -70,4 +70,4 @@ def show(title: str, nodes: list[NodeWithScore], stages: Sequence[BaseNodePostpr
 
 
 if __name__ == "__main__":
-    sys.exit(run("procedures", main))
+    sys.exit(start("procedures", main))

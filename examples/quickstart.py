@@ -30,7 +30,7 @@ MOST_CANDIDATES, MOST_SOURCES = 10, 6
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Answer one question; return 0, or 2 when something has to be set up first."""
-    options = parse(argv)
+    options = parse(argv, __doc__)
     return run("quickstart", lambda: ask(options))
 
 

@@ -19,7 +19,7 @@ from llama_index.core import VectorStoreIndex
 from llama_index_grounded import GroundedQueryEngine
 from llama_index_grounded.schema import ResultEvent, SourcesEvent, StreamEvent, TextEvent
 from llama_index_grounded.testing import ScriptedLLM
-from support.command import run
+from support.command import start
 from support.corpus import chunk, customer_pages
 from support.models import WORDLLAMA_MIN_SCORE as MIN_SCORE
 from support.wordllama_embedding import WordLlamaEmbedding
@@ -74,4 +74,4 @@ def show(event: StreamEvent) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(run("streaming", main))
+    sys.exit(start("streaming", main))

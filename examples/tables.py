@@ -16,7 +16,7 @@ from llama_index_grounded import CitingSynthesizer, TokenBudget
 from llama_index_grounded.checks import NumberCheck
 from llama_index_grounded.rendering import KeyValueRenderer, Renderer, TableRenderer, XmlRenderer
 from llama_index_grounded.testing import ScriptedLLM, make_nodes
-from support.command import run
+from support.command import start
 
 TIERS = {
     "title": "Corporate orders",
@@ -68,4 +68,4 @@ def answer(renderer: Renderer) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(run("tables", main))
+    sys.exit(start("tables", main))

@@ -30,7 +30,7 @@ from llama_index.core.vector_stores import ExactMatchFilter, MetadataFilters
 
 from llama_index_grounded import GroundedQueryEngine
 from support.bookstore import bookstore_index
-from support.command import run
+from support.command import start
 from support.database import data_folder, open_database
 from support.models import choose_models, model_errors
 from support.ollama_host import find_ollama
@@ -73,4 +73,4 @@ async def answer(engine: GroundedQueryEngine, store: Any) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(run("team", main))
+    sys.exit(start("team", main))

@@ -16,7 +16,7 @@ from llama_index.core.schema import TextNode
 from llama_index.core.vector_stores import FilterOperator, MetadataFilter, MetadataFilters
 
 from llama_index_grounded import AccessGuard, GroundedQueryEngine
-from support.command import run
+from support.command import start
 from support.database import data_folder, open_database
 from support.models import Models, choose_models
 from support.printing import audit_lines, show_progress
@@ -32,7 +32,7 @@ QUESTION = "Within how many days can a customer return a gadget?"
 def main() -> int:
     """Run as a command, without a log line for each chunk that the guard drops."""
     logging.basicConfig(level=logging.ERROR)
-    return run("tenants", compare)
+    return start("tenants", compare)
 
 
 def compare() -> None:

@@ -18,9 +18,17 @@ from llama_index.core import MockEmbedding, VectorStoreIndex
 from llama_index.core.schema import TextNode
 
 import llama_index_grounded
-from llama_index_grounded import CitingSynthesizer
+from llama_index_grounded import (
+    AttentionReorder,
+    CitingSynthesizer,
+    GroundedQueryEngine,
+    ScopedDedup,
+    TokenBudget,
+)
+from llama_index_grounded.checks import QuoteCheck
+from llama_index_grounded.selection import MetadataKeys
 from llama_index_grounded.synthesis import ClaimedAnswer
-from llama_index_grounded.testing import ScriptedLLM, make_nodes
+from llama_index_grounded.testing import FixedRetriever, ScriptedLLM, make_nodes
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -59,6 +67,24 @@ def test_the_readmes_python_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert printed.startswith("Within 21 days [S1].\n")
     assert f"node_id='{names['nodes'][0].node_id}'" in printed
     assert "title='Returns', page=None, url='/help/returns'" in printed
+    # Under other names the fields above say nothing.
+    (citation,) = names["renamed"].query("How many days do I have to return a book?").citations
+    assert (citation.document_id, citation.title, citation.url) == ("returns", None, None)
+
+
+def test_other_names_of_fields_are_given_to_the_first_stage_and_the_synthesizer() -> None:
+    """What the README and the tutorial say of `MetadataKeys` holds for a chain of one's own."""
+    keys = MetadataKeys(title="name", url="link")
+    node = TextNode(text="Within 21 days.", metadata={"document_id": "returns", "name": "Returns", "link": "/returns"})
+    llm = ScriptedLLM([{"verdict": "answered", "sources": ["S1"], "answer": "21 days [S1]."}])
+    engine = VectorStoreIndex([node], embed_model=MockEmbedding(embed_dim=8)).as_query_engine(
+        llm=llm,
+        node_postprocessors=[ScopedDedup(keys=keys), TokenBudget(max_tokens=400), AttentionReorder()],
+        response_synthesizer=CitingSynthesizer(llm, keys=keys),
+    )
+    response: Any = engine.query("How long?")
+    (citation,) = response.citations
+    assert (citation.title, citation.url) == ("Returns", "/returns")
 
 
 def test_the_readmes_engine_runs_over_an_index_of_ones_own() -> None:
@@ -122,3 +148,32 @@ def test_the_adapter_of_a_token_classifier_runs() -> None:
     (check,) = result.checks
     assert [result.answer[span.start : span.end] for span in check.spans] == ["You", "have"]
     assert check.score == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("silenced", [False, True])
+def test_what_the_page_on_tests_says_of_the_log(silenced: bool, caplog: pytest.LogCaptureFixture) -> None:
+    """An outage, an unreadable reply and a passed deadline are logged as errors, and its line keeps the log empty."""
+    line = 'caplog.set_level("CRITICAL", logger="llama_index_grounded")'
+    assert f"`{line}`" in (ROOT / "docs" / "how-to" / "testing.md").read_text(encoding="utf-8")
+    if silenced:
+        caplog.set_level("CRITICAL", logger="llama_index_grounded")
+    found = FixedRetriever(make_nodes(["Within 21 days."]))
+    slow = ScriptedLLM(
+        [{"verdict": "answered", "sources": ["S1"], "answer": "21 days [S1]."}], chunk_size=8, delay=0.05
+    )
+    for llm, timeout in ((ScriptedLLM([ConnectionError("refused")]), 60), (ScriptedLLM(["21 days"]), 60), (slow, 0.1)):
+        GroundedQueryEngine.from_args(retriever=found, llm=llm, max_retries=0, timeout=timeout).query("How long?")
+    logged = [(record.name.partition(".")[0], record.levelname) for record in caplog.records]
+    assert logged == [] if silenced else logged == [("llama_index_grounded", "ERROR")] * 3
+
+
+@pytest.mark.parametrize("on_fail", ["flag", "refuse"])
+def test_spans_point_into_the_answer_that_was_checked(on_fail: Any) -> None:
+    """As the page on checks says: a refusal has another text, and the spans are those of the answer before it."""
+    claim = {"sources": ["S1"], "quote": "within 99 days", "text": "You have 99 days."}
+    llm = ScriptedLLM([{"verdict": "answered", "sources": ["S1"], "claims": [claim]}])
+    synthesizer = CitingSynthesizer(llm, output_cls=ClaimedAnswer, checks=[QuoteCheck(on_fail=on_fail)])
+    result: Any = synthesizer.synthesize("How long?", make_nodes(["Within 21 days."])).grounded
+    ((span,),) = (check.spans for check in result.checks)
+    assert "You have 99 days."[span.start : span.end] == "You have 99 days."
+    assert (result.answer[span.start : span.end] == "You have 99 days.") is (on_fail == "flag")

@@ -35,6 +35,17 @@ def test_ci_restates_no_command_of_the_readme() -> None:
     assert "quickstart.py" not in CI
 
 
+def test_the_full_form_of_a_measurement_stands_once_per_page() -> None:
+    """Beside the figures stands what to type, as in CONTRIBUTING; elsewhere only the name of a script that is there."""
+    contributing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    figures = (ROOT / "docs" / "measurements.md").read_text(encoding="utf-8")
+    full = "`sh uvw run --locked --all-extras python -m bench.selection`"
+    assert [page.count(full) for page in (contributing, README, figures)] == [1, 1, 1]
+    named = re.findall(r"python -m bench\.(\w+)", README + figures)
+    assert named
+    assert [name for name in named if not (ROOT / "bench" / f"{name}.py").is_file()] == []
+
+
 def test_one_file_pins_uv() -> None:
     """The version of uv stands in uvw alone, and the commands use the lock file."""
     assert re.search(r"^version=\d+\.\d+\.\d+$", (ROOT / "uvw").read_text(encoding="utf-8"), re.MULTILINE)

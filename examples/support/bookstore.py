@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
+from .errors import SetupError
 from .ollama_host import find_ollama
 from .printing import say, show_progress
 
@@ -26,7 +27,12 @@ def open_bookstore(options: Options) -> Generator[tuple[VectorStoreIndex, Models
     Raises:
         SetupError: Something has to be put right first; errors of the models inside the ``with`` become one, too.
     """
-    server = None if options.offline else find_ollama(options.model, options.embed_model)
+    server = None if options.offline else find_ollama(*options.models)
+    if server is None and options.named:
+        raise SetupError(
+            f"{options.named} needs an Ollama server, and none answers on its default port: start it with 'ollama "
+            "serve', set OLLAMA_HOST, or leave the option out to run without a model"
+        )
     from .database import data_folder, open_database
 
     database = open_database(os.environ.get("DATABASE_URL"), data_folder())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import logging
 import os
 import sys
@@ -9,6 +10,24 @@ from collections.abc import Callable
 
 from .errors import SetupError
 from .printing import say
+
+
+def start(name: str, job: Callable[[], None]) -> int:
+    """Do what an example is for that takes no arguments: the docstring of its module answers ``--help``.
+
+    Args:
+        name: Stands in front of an error.
+        job: Prints its own output; a function of the module.
+
+    Returns:
+        What `run` returns.
+
+    Raises:
+        SystemExit: Help was asked for (0), or an argument was given (2).
+    """
+    about = sys.modules[job.__module__].__doc__
+    argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    return run(name, job)
 
 
 def run(name: str, job: Callable[[], None]) -> int:

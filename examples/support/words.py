@@ -32,7 +32,13 @@ TURKISH_FUNCTION_WORDS = frozenset(
         ve veya ya yok zaman"""
     )
 )
-_TURKISH_LETTERS = re.compile(r"[çğışöüÇĞİŞÖÜ]")
+_SHARED = frozenset({"da", "de", "en", "ile", "ne", "su"})
+"""Turkish function words that German or French have as well."""
+_TURKISH_SIGNS = (TURKISH_FUNCTION_WORDS - _SHARED) | {
+    *("adet", "gun", "gunde", "hafta", "iade", "kitabi", "kitap", "lira", "odeme", "siparis", "ucret", "ucreti", "yil")
+}
+# Not ç, ö and ü, which French and German have as well.
+_TURKISH_LETTERS = re.compile(r"[ğışĞİŞ]")
 _ENGLISH_NO = frozenset({"arent", "cannot", "cant", "doesnt", "dont", "isnt", "never", "no", "nor", "not", "wont"})
 _TURKISH_NO = re.compile(r"(?:m[ae]z(?:l[ae]r)?|degil(?:dir)?|yoktur|yok)$")
 
@@ -49,11 +55,12 @@ def words(text: str) -> list[str]:
 
 
 def is_turkish(text: str) -> bool:
-    """Tell Turkish from English by its letters or its function words."""
+    """Tell Turkish from English and other languages by its words, also without their dots, or by letters of its own."""
     found = words(text)
-    turkish = sum(word in TURKISH_FUNCTION_WORDS for word in found)
+    turkish = sum(word in _TURKISH_SIGNS for word in found)
     english = sum(word in ENGLISH_FUNCTION_WORDS for word in found)
-    return turkish > english or (turkish == english and bool(_TURKISH_LETTERS.search(text)))
+    own_letter = _TURKISH_LETTERS.search(unicodedata.normalize("NFC", text))
+    return turkish > english or (turkish == english and own_letter is not None)
 
 
 def stem(word: str, *, turkish: bool) -> str:

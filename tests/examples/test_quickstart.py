@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import logging
+import socket
 
 import pytest
 
 import quickstart
 from llama_index_grounded import GroundedResult, RefusalReason, Verdict
+from support import ollama_host
+from support.models import WORDLLAMA_MIN_SCORE
+from support.options import EMBED_MODEL, MODEL
 from tests.examples.conftest import STAFF_ONLY, STAFF_QUESTION, Quickstart
 from tests.ollama_server import OllamaServer
 
@@ -221,6 +225,53 @@ def test_arguments_that_make_no_sense_are_refused_at_once(arguments: list[str]) 
     """A blank or unreadable question, a threshold that is no number and two forms at once end in the usage line."""
     with pytest.raises(SystemExit, match="2"):
         quickstart.main(arguments)
+
+
+@pytest.mark.parametrize("option", ["--model", "--embed-model"])
+def test_a_model_that_was_named_is_never_replaced_by_the_built_in_one(
+    run: Quickstart, option: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model of a server needs one: where none answers, nothing is asked, and the line says what to do."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        monkeypatch.setattr(ollama_host, "DEFAULT_HOST", f"127.0.0.1:{probe.getsockname()[1]}")
+        printed = run("Any question?", option, "gemma3")
+    assert (printed.code, printed.out, printed.err.count("\n")) == (2, "", 1)
+    assert printed.err.startswith(f"quickstart: {option} gemma3 needs an Ollama server")
+    assert "OLLAMA_HOST" in printed.err
+
+
+def test_a_model_of_a_server_and_no_server_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> None:
+    """With --offline the name of a model would have no effect, so both together are refused."""
+    with pytest.raises(SystemExit, match="2"):
+        quickstart.main(["Any question?", "--offline", "--model", "gemma3"])
+    assert "--model gemma3 is a model of an Ollama server, and --offline uses none" in capsys.readouterr().err
+
+
+def test_a_model_that_was_named_is_the_one_that_answers(
+    run: Quickstart, ollama_server: OllamaServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the server can say whether it has a model of that name."""
+    monkeypatch.setenv("OLLAMA_HOST", ollama_server.url)
+    printed = run("Any question?", "--model", "other")
+    assert (printed.code, printed.out) == (2, "")
+    assert "has no model other: run 'ollama pull other'" in printed.err
+
+
+def test_help_says_what_it_is_for_and_what_it_assumes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It begins with the docstring, and names the default of each option that has one, the bar of the gate too."""
+    monkeypatch.setenv("COLUMNS", "200")  # wide enough that no name is broken at its hyphen
+    with pytest.raises(SystemExit, match="0"):
+        quickstart.main(["--help"])
+    printed = capsys.readouterr().out
+    assert quickstart.__doc__ is not None
+    assert quickstart.__doc__.strip() in printed
+    told = " ".join(printed.split())
+    assert f"depends on the embedding model: {WORDLLAMA_MIN_SCORE} by default with the built-in one" in told
+    for default in (*(f"default: {name}" for name in (MODEL, EMBED_MODEL)), "default: customer"):
+        assert default in told
 
 
 def test_a_question_needs_no_quotes(offline: Quickstart) -> None:

@@ -79,8 +79,8 @@ CASES = {
     "prompt_too_long": Case(
         options={"num_output": 8000},
         calls=0,
-        english="The question and its sources do not fit into the model's window.",
-        turkish="Soru ve kaynakları modelin penceresine sığmıyor.",
+        english="The question and its sources do not fit into the room that they have.",
+        turkish="Soru ve kaynakları, onlara ayrılan yere sığmıyor.",
     ),
     "prompt_truncated": Case(
         usage={"prompt_tokens": 50},

@@ -160,3 +160,54 @@ def test_a_sub_answer_of_markers_alone_is_no_source() -> None:
     assert result.refusal.reason == "no_evidence"
     assert result.grounded.llm_calls == 0
     assert [each.reason for each in result.grounded.decisions] == ["old_keys", "empty_text"]
+
+
+NO = {"verdict": "not_in_sources", "sources": [], "answer": ""}
+
+
+def _over(replies: list[Any], last: ScriptedLLM, **options: Any) -> Any:
+    tool = QueryEngineTool.from_defaults(help_pages(ScriptedLLM(replies)), name="help", description="Help pages.")
+    engine = SubQuestionQueryEngine(
+        question_gen=TwoQuestions(),
+        response_synthesizer=CitingSynthesizer(last, **options),
+        query_engine_tools=[tool],
+        use_async=False,
+        verbose=False,
+    )
+    return engine.query(QUESTION)
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_where_every_step_was_refused_there_is_no_evidence(streaming: bool) -> None:
+    """The text of a refusal backs nothing: no model is asked to answer from it."""
+    last = ScriptedLLM([WHOLE])
+    response = _over([NO], last, streaming=streaming)
+    assert (response.refusal.reason, last.prompts) == ("no_evidence", [])
+    assert response.refusal.detail == "every step of the engine was refused"
+
+
+def test_one_answer_among_refusals_is_something_to_answer_from() -> None:
+    """The model sees what could not be answered beside what could."""
+    last = ScriptedLLM([{**PART, "sources": ["S2"], "answer": "Suppliers: within 21 days [S2]."}])
+    response = _over([NO, PART], last)
+    assert [citation.key for citation in response.citations] == ["S2"]
+    assert len(response.grounded.sources) == 2
+
+
+@pytest.mark.parametrize("own", ["Nothing found, sorry.", {"no_evidence": "Nothing found, sorry."}])
+def test_own_words_of_a_refusal_are_known(own: Any) -> None:
+    """Those that this synthesizer was given; those of another engine look like any text."""
+    nodes = [NodeWithScore(node=TextNode(text="Sub question: Who?\nResponse: Nothing found, sorry."))]
+    last = ScriptedLLM([PART])
+    for options, asked in (({"refusal_text": own}, 0), ({}, 1)):
+        CitingSynthesizer(last, **options).synthesize(QUESTION, nodes, additional_source_nodes=[])
+        assert len(last.prompts) == asked
+
+
+def test_a_document_that_reads_like_a_refusal_is_a_document() -> None:
+    """What was retrieved is shown, whatever it says."""
+    text = "When nothing is found, the desk says: I found nothing about this in the documents."
+    nodes = [NodeWithScore(node=TextNode(text=text, metadata={"document_id": "desk"}), score=0.5)]
+    last = ScriptedLLM([PART])
+    CitingSynthesizer(last).synthesize(QUESTION, nodes, additional_source_nodes=[])
+    assert len(last.prompts) == 1

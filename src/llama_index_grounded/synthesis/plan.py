@@ -21,6 +21,7 @@ from llama_index_grounded.selection.trail import FOREIGN
 from llama_index_grounded.synthesis.cleaner import clean_answer
 from llama_index_grounded.synthesis.links import UrlFor, with_url
 from llama_index_grounded.synthesis.packed import decision_on, pack
+from llama_index_grounded.synthesis.respond import ends_in_refusal
 from llama_index_grounded.synthesis.unescaping import unescape_of
 
 if TYPE_CHECKING:
@@ -106,6 +107,9 @@ def make_plan(
     given, bared = _without_old_keys(evidence) if in_steps else (evidence, [])
     nodes, unreadable = _readable(given, options.renderer)
     begun = _begun((*evidence.trail.decisions, *bared, *unreadable), evidence.trail)
+    if in_steps and nodes and all(_is_refused(scored, options) for scored in nodes):
+        refusal = Refusal(reason=RefusalReason.no_evidence, detail="every step of the engine was refused")
+        return replace(begun, refusal=refusal)
     last = None if nodes else _last_word(begun.decisions)
     if not nodes and (last is None or last.reason != RefusalReason.prompt_too_long):
         return replace(begun, refusal=_why_empty(last, begun.decisions))
@@ -203,6 +207,11 @@ def _without_old_keys(nodes: Sequence[NodeWithScore]) -> tuple[list[NodeWithScor
             decisions.append(decision_on(scored, "old_keys", action="shortened", value=len(text) - len(left)))
         bare.append(scored if left == text else with_text(scored, left))
     return bare, decisions
+
+
+def _is_refused(scored: NodeWithScore, options: Options) -> bool:
+    """Tell a sub-answer that is the text of a refusal: it says that nothing was found, and backs nothing."""
+    return _has_no_origin(scored) and ends_in_refusal(included_text(scored.node), options.refusal_text)
 
 
 def _has_no_origin(scored: NodeWithScore) -> bool:
