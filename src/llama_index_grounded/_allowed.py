@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from typing import Any, cast, get_args
 
 from llama_index.core.llms import LLM
+from llama_index.core.schema import NodeWithScore
 
 from llama_index_grounded.errors import ConfigurationError
 
-__all__ = ["need_able", "need_flag", "need_llm", "need_one_of", "need_part", "need_seconds", "need_share", "need_whole"]
+__all__ = [
+    "need_able",
+    "need_flag",
+    "need_llm",
+    "need_nodes",
+    "need_one_of",
+    "need_part",
+    "need_seconds",
+    "need_share",
+    "need_whole",
+]
 
 
 def need_one_of(name: str, value: object, literal: Any) -> None:
@@ -74,9 +86,18 @@ def need_part(name: str, value: object, kind: type | tuple[type, ...], what: str
 
 
 def need_able(name: str, value: object, method: str, what: str) -> None:
-    """Refuse a part that can not do what it is there for; LlamaIndex itself asks for no more than the method."""
-    if isinstance(value, type) or not callable(getattr(value, method, None)):
+    """Refuse a part that can not do what it is there for; LlamaIndex itself asks for no more than the method.
+
+    A text can do much of what a list can, and is none.
+    """
+    if isinstance(value, (type, str, Mapping)) or not callable(getattr(value, method, None)):
         raise _other(name, value, what)
+
+
+def need_nodes(nodes: Iterable[object]) -> None:
+    """Refuse nodes that no retriever has handed out: bare ones have no score."""
+    for scored in nodes:
+        need_part("each of the nodes", scored, NodeWithScore, "a NodeWithScore")
 
 
 def _other(name: str, value: object, what: str) -> ConfigurationError:

@@ -70,6 +70,8 @@ def test_a_harmless_url_stays_as_it_is(url: str) -> None:
 @pytest.mark.parametrize(
     "url",
     [
+        "/help\u202egnp.exe",
+        "https://example.org/\u2066a",
         "javascript:alert(1)",
         " JavaScript:alert(1)",
         "java\nscript:alert(1)",

@@ -61,7 +61,7 @@ def test_the_rest_of_the_chain_stays() -> None:
     [
         ({"min_score": 0.5, "gate": ScoreGate(min_score=0.5)}, "pass one of both"),
         ({"min_score": 0.0, "gate": ScoreGate(min_score=0.5)}, "pass one of both"),
-        ({"gate": ScoreGate(min_score=0.5), "node_postprocessors": []}, "gate, .* belong to the usual chain"),
+        ({"gate": ScoreGate(min_score=0.5), "node_postprocessors": []}, "^gate: for the usual chain"),
         ({"gate": 0.5}, "gate must be a stage"),
         ({"gate": ScoreGate}, "gate must be a stage"),
     ],

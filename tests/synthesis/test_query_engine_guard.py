@@ -51,7 +51,7 @@ def test_the_budget_packs_behind_the_guard() -> None:
 @pytest.mark.parametrize(
     "options, fault",
     [
-        ({"guard": AccessGuard(filters=RULE), "node_postprocessors": []}, "guard, .* belong to the usual chain"),
+        ({"guard": AccessGuard(filters=RULE), "node_postprocessors": []}, "^guard: for the usual chain"),
         ({"guard": ScoreGate(min_score=0.5)}, "guard must be an AccessGuard, not ScoreGate"),
         ({"guard": AccessGuard}, "guard must be an AccessGuard, not the class AccessGuard"),
         ({"guard": RULE}, "guard must be an AccessGuard, not MetadataFilters"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from llama_index.core.callbacks import CallbackManager
-from llama_index.core.schema import NodeWithScore
+from llama_index.core.schema import NodeWithScore, TextNode
 
 from llama_index_grounded import CitingSynthesizer, GroundedQueryEngine, ScopedDedup
 from llama_index_grounded.checks import NumberCheck
@@ -23,6 +23,8 @@ SYNTHESIZER = [
     ("text_qa_template", TEXT, "a prompt template of LlamaIndex, not str"),
     ("callback_manager", [], "a CallbackManager, not list"),
     ("checks", NumberCheck(), "a list of checks, not NumberCheck"),
+    ("checks", "numbers", "a list of checks, not str"),
+    ("checks", {"numbers": NumberCheck()}, "a list of checks, not dict"),
     ("keys", {"title": "name"}, "a MetadataKeys, not dict"),
     ("counter", len, "a TokenCounter, not builtin_function_or_method"),
     ("system_prompt", 3, "a text, not int"),
@@ -54,6 +56,21 @@ def test_a_synthesizer_refuses_it(name: str, value: Any, wanted: str) -> None:
         CitingSynthesizer(LLM, **{name: value})
     with refused(name, wanted):
         GroundedQueryEngine.from_args(INDEX, LLM, **{name: value})
+
+
+@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize("other", [TextNode(text="bare"), "text", None], ids=["node", "text", "nothing"])
+def test_nodes_come_with_their_scores(other: Any, place: int) -> None:
+    """Stages and synthesizers take what retrievers hand out, and say so of anything else."""
+    nodes: list[Any] = make_nodes(["Within 21 days."])
+    nodes.insert(place, other)
+    wanted = f"a NodeWithScore, not {type(other).__name__}"
+    with refused("each of the nodes", wanted):
+        CitingSynthesizer(LLM).synthesize("How long?", nodes)
+    with refused("each of the nodes", wanted):
+        CitingSynthesizer(LLM).preview("How long?", nodes)
+    with refused("each of the nodes", wanted):
+        ScopedDedup().select(nodes)
 
 
 def test_a_text_can_not_take_the_place_of_the_template() -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from llama_index_grounded._allowed import need_nodes
 from llama_index_grounded.evidence import (
     DEFAULT_KEYS,
     MetadataKeys,
@@ -76,6 +77,7 @@ def collect(
 def _find(nodes: Sequence[NodeWithScore], bundle: QueryBundle | None, stage: Stage | None = None) -> Trail | None:
     if isinstance(nodes, Evidence):
         return nodes.trail
+    need_nodes(nodes)
     if bundle is None:
         return None
     mirror = Mirror.of(bundle)

@@ -16,7 +16,8 @@ __all__ = ["UrlFor", "check_url_for", "safe_url", "with_url"]
 UrlFor = str | Callable[[SourceRef], str | None]
 
 _SCHEMES = frozenset({"", "http", "https", "mailto"})
-_UNSAFE = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029\ud800-\udfff\\<>\"]")
+# Marks of direction show the parts of a URL in another order than the browser reads them.
+_UNSAFE = re.compile(r"[\x00-\x20\x7f-\xa0\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\\<>\"]")
 _FIELDS = ("key", "node_id", "document_id", "chunk_id", "revision", "version", "section", "title", "page")
 _SLUGS = ("section_slug", "title_slug")
 

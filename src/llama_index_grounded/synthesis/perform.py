@@ -75,7 +75,7 @@ async def aperform(check: AnswerCheck, context: CheckContext, deadline: Deadline
             task.add_done_callback(_forget)
     if not task.done():
         return _skipped(check, _LATE)
-    return _safely(check, context, task.result, deadline)
+    return _failed(check, asyncio.CancelledError(), deadline) if task.cancelled() else task.result()
 
 
 async def _guarded(check: AnswerCheck, context: CheckContext, method: Any, deadline: Deadline) -> CheckResult:

@@ -168,10 +168,11 @@ class GroundedQueryEngine(RetrieverQueryEngine):
                 synthesizer=response_synthesizer,
                 keys=response_synthesizer.keys,
             )
-        elif any(each is not None for each in (guard, min_score, gate, max_tokens, top_n)):
-            raise ConfigurationError(
-                "guard, gate, min_score, max_tokens and top_n belong to the usual chain of node_postprocessors"
-            )
+        else:
+            chained = {"guard": guard, "min_score": min_score, "gate": gate, "max_tokens": max_tokens, "top_n": top_n}
+            unheard = ", ".join(name for name, option in chained.items() if option is not None)
+            if unheard:
+                raise ConfigurationError(f"{unheard}: for the usual chain, not beside node_postprocessors of your own")
         return cls(
             retriever=retriever,
             response_synthesizer=response_synthesizer,
