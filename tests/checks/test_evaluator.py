@@ -168,6 +168,14 @@ async def test_it_can_be_used_by_hand_inside_a_loop() -> None:
     assert EvaluatorCheck(evaluator=Told(EvaluationResult(passing=True))).check(context()).status == "passed"
 
 
+def test_the_evaluator_comes_first() -> None:
+    """The evaluator needs no word, every other option does."""
+    evaluator = Told(EvaluationResult(passing=True))
+    assert EvaluatorCheck(evaluator, name="mine") == EvaluatorCheck(evaluator=evaluator, name="mine")
+    with pytest.raises(TypeError):
+        EvaluatorCheck(evaluator, "refuse")  # type: ignore[call-arg]
+
+
 @pytest.mark.parametrize("options", [{"evaluator": "faithful"}, {"evaluator": Told(ValueError()), "contexts": "some"}])
 def test_impossible_options_are_refused(options: dict[str, Any]) -> None:
     """What is no evaluator, and an unknown choice of sources, are errors at construction."""

@@ -234,6 +234,24 @@ def test_the_default_model_is_looked_up_when_it_is_needed(monkeypatch: pytest.Mo
     assert GroundednessCheck().check(context()).status == "passed"
 
 
+def test_the_judge_comes_first() -> None:
+    """The judge needs no word, every other option does."""
+    judge = ScriptedLLM([said("supported", "supported")])
+    assert GroundednessCheck(judge, timeout=5.0) == GroundednessCheck(llm=judge, timeout=5.0)
+    with pytest.raises(TypeError):
+        GroundednessCheck(judge, "refuse")  # type: ignore[call-arg]
+
+
+def test_a_verdict_without_a_reason_is_a_verdict() -> None:
+    """The judge is asked for a reason, and what it decides counts without one."""
+    judgements = [{"number": 1, "verdict": "contradicted"}, {"number": 2, "reason": None, "verdict": "supported"}]
+    found, _ = judged({"judgements": judgements})
+    assert (found.status, found.detail) == ("failed", "contradicted")
+    assert [(claim.label, claim.reason) for claim in found.claims] == [("contradicted", ""), ("supported", "")]
+    asked = schema_of(Judgements)["properties"]["judgements"]["items"]
+    assert asked["required"] == ["number", "reason", "verdict"]
+
+
 @pytest.mark.parametrize("options", [{"llm": "gemma3"}, {"timeout": 0}, {"timeout": float("nan")}])
 def test_impossible_options_are_refused(options: dict[str, Any]) -> None:
     """A name in place of a model, or no time, is an error at construction."""

@@ -23,6 +23,7 @@ from llama_index_grounded.selection import (
     Stage,
     SufficiencyGate,
 )
+from llama_index_grounded.selection.carrier import Evidence
 from llama_index_grounded.testing import ScriptedLLM, check_postprocessor, make_nodes
 from tests.selection.parts import Guard
 
@@ -161,6 +162,29 @@ def test_a_gate_of_ones_own_must_do_what_it_declares() -> None:
     assert gate.select(nodes[1:]).nodes == []
     with pytest.raises(ConfigurationError, match="LeavesOut left out single nodes"):
         gate.select(nodes)
+
+
+@pytest.mark.parametrize(
+    "bars, scores, count",
+    [((0.5, 0.3), [1.0, 0.4, 0.0], 1), ((0.5, 0.5), [1 / 60, 1 / 61], 1), ((0.5, 0.3), [1 / 60, 1 / 61], 2)],
+)
+@pytest.mark.parametrize("chain", [False, True])
+def test_what_two_gates_would_warn_of_is_said_once(
+    bars: tuple[float, float], scores: list[float | None], count: int, chain: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The same warning about a scale stands once in the result and in the log; another threshold is another warning."""
+    inner = CombinedGate(gates=[ScoreGate(min_score=bars[0]), ScoreGate(min_score=bars[1])])
+    gate = CombinedGate(gates=[inner, ScoreGate(min_score=bars[0])]) if chain else inner
+    for _ in range(2):
+        nodes = gate.select(make_nodes(["a"] * len(scores), scores=scores)).nodes
+        assert isinstance(nodes, Evidence)
+        assert len(nodes.trail.notes.warnings) == count
+    assert len(caplog.records) == count
+
+
+def test_the_rule_comes_first() -> None:
+    """An `EvidenceGate` takes its rule without the word."""
+    assert EvidenceGate(policy, reason="no policy").predicate is policy
 
 
 def test_a_judge_is_a_gate_like_others() -> None:

@@ -70,6 +70,9 @@ def test_candidates_without_a_model() -> None:
         (said(True), "conflict"),
         (said(False), None),
         (said(), "possible_conflict"),
+        ({"judgements": [{"number": 1, "contradict": True}]}, "conflict"),
+        ({"judgements": [{"number": 1, "difference": None, "contradict": False}]}, None),
+        ({"judgements": [{"number": 1, "difference": "21 against 14"}]}, "possible_conflict"),
         ({"judgements": [{"number": 7, "difference": "", "contradict": True}]}, "possible_conflict"),
         ("nonsense", "possible_conflict"),
     ],
@@ -229,7 +232,10 @@ def test_a_pair_whose_node_was_dropped_is_not_told() -> None:
     assert "may disagree" not in llm.prompts[0]
 
 
-@pytest.mark.parametrize("options", [{"llm": "gemma"}, {"max_pairs": 0}, {"timeout": -1}, {"confirmed": True}])
+@pytest.mark.parametrize(
+    "options",
+    [{"llm": "gemma"}, {"max_pairs": 0}, {"timeout": -1}, {"timeout": "30"}, {"confirm": "yes"}, {"confirmed": True}],
+)
 def test_impossible_options_are_refused(options: dict[str, Any]) -> None:
     """No model, no pairs, no time, a misspelt name: an error at construction."""
     with pytest.raises(ValidationError):

@@ -98,7 +98,9 @@ def test_nodes_of_a_document_can_stay_together(placement: Any, expected: str) ->
 
 
 @pytest.mark.parametrize(
-    "options", [{"placement": "middle"}, {"place": "end"}, {"group_by_document": "maybe"}], ids=str
+    "options",
+    [{"placement": "middle"}, {"place": "end"}, {"group_by_document": "yes"}, {"group_by_document": 1}],
+    ids=str,
 )
 def test_impossible_options_are_refused(options: dict[str, Any]) -> None:
     """A misspelt option or value is an error at construction."""

@@ -21,6 +21,7 @@ from pydantic import PrivateAttr, ValidationError
 
 from llama_index_grounded import ScoreGate
 from llama_index_grounded.errors import ConfigurationError, MissingScoreError
+from llama_index_grounded.evidence import MetadataKeys
 from llama_index_grounded.selection import MetadataScore, RecordScore, VectorSimilarity
 from llama_index_grounded.selection.signals import cosine
 from llama_index_grounded.testing import check_postprocessor, make_nodes
@@ -142,6 +143,13 @@ def test_rank_fusion(pg_store: PgStore, wordllama_embed: WordLlamaEmbedding, cap
     assert "VectorSimilarity" in caplog.text
 
 
+def test_the_name_of_a_note_comes_first() -> None:
+    """`RecordScore` and `MetadataScore` take the name without its word; copies and dicts keep it."""
+    assert RecordScore("dense").key == RecordScore(key="dense").key == MetadataScore("dense").key
+    assert RecordScore().key == "retrieval_score"
+    assert RecordScore.from_dict(RecordScore("dense", keys=MetadataKeys(document_id="doc")).to_dict()).key == "dense"
+
+
 def test_a_recorded_score_outlives_a_reranker() -> None:
     """The gate looks at the score of the retriever though a reranker wrote logits and another order over it."""
     nodes = RecordScore(key="dense").postprocess_nodes(make_nodes(["a", "b", "c"], scores=[0.3, 0.62, None]))
@@ -203,6 +211,8 @@ def test_a_gate_with_a_model_is_not_written_down_without_it() -> None:
         lambda: RecordScore(key=""),
         lambda: ScoreGate(min_score=0.5, signal="similarity"),  # type: ignore[arg-type]
         lambda: ScoreGate(min_score=0.5, signal=VectorSimilarity),  # type: ignore[arg-type]
+        lambda: VectorSimilarity(use_carried="no"),  # type: ignore[arg-type]
+        lambda: RecordScore(3),  # type: ignore[arg-type]
         lambda: VectorSimilarity(model=None),  # type: ignore[call-arg]
     ],
 )

@@ -12,7 +12,10 @@ from pydantic import ValidationError
 
 from llama_index_grounded import CitingSynthesizer, GroundedQueryEngine, TokenBudget
 from llama_index_grounded.errors import ConfigurationError
+from llama_index_grounded.llm.structured import schema_of
 from llama_index_grounded.selection import SufficiencyGate
+from llama_index_grounded.selection.carrier import Evidence
+from llama_index_grounded.selection.sufficiency import Sufficiency
 from llama_index_grounded.testing import ScriptedLLM, check_postprocessor, make_nodes
 from tests.streaming.kinds import MODES, OK
 
@@ -41,6 +44,25 @@ def test_enough_passes_and_too_little_is_refused() -> None:
         ("refused", "insufficient_evidence", "b"),
     ]
     assert len(judge.prompts) == 2
+
+
+@pytest.mark.parametrize("sufficient", [True, False])
+@pytest.mark.parametrize("words", [{}, {"reason": None}, {"reason": ""}], ids=str)
+def test_a_verdict_without_a_reason_is_a_verdict(words: dict[str, Any], sufficient: bool) -> None:
+    """The judge is asked for a reason, and what it decides counts without one."""
+    judge = ScriptedLLM([{**words, "sufficient": sufficient}])
+    selection = SufficiencyGate(llm=judge).select(NODES, QUESTION)
+    assert len(selection.nodes) == (2 if sufficient else 0)
+    assert isinstance(selection.nodes, Evidence)
+    assert selection.nodes.trail.notes.warnings == ()
+    assert schema_of(Sufficiency)["required"] == ["reason", "sufficient"]
+
+
+def test_a_reason_without_a_verdict_is_none() -> None:
+    """What decides nothing passes everything, with a warning."""
+    selection = SufficiencyGate(llm=ScriptedLLM([{"reason": "Prices only."}])).select(NODES, QUESTION)
+    assert isinstance(selection.nodes, Evidence)
+    assert "sufficient: missing" in selection.nodes.trail.notes.warnings[0]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -88,7 +110,9 @@ def test_a_judge_with_a_small_window_is_not_asked() -> None:
     assert judge.prompts == []
 
 
-@pytest.mark.parametrize("options", [{"llm": "gemma3"}, {"timeout": 0}, {"timeout": float("nan")}, {"lm": None}])
+@pytest.mark.parametrize(
+    "options", [{"llm": "gemma3"}, {"timeout": 0}, {"timeout": float("nan")}, {"timeout": True}, {"lm": None}]
+)
 def test_impossible_options_are_refused(options: dict[str, Any]) -> None:
     """No model, no time, a misspelt name: an error at construction."""
     with pytest.raises(ValidationError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from llama_index.core.evaluation import BaseEvaluator
@@ -23,7 +23,7 @@ Contexts = Literal["cited", "all"]
 """Which sources an evaluator is given."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class EvaluatorCheck:
     """Pass question, answer and source texts to an evaluator, such as LlamaIndex's ``FaithfulnessEvaluator``.
 
@@ -41,11 +41,12 @@ class EvaluatorCheck:
     Example:
         >>> from llama_index.core.evaluation import FaithfulnessEvaluator
         >>> from llama_index_grounded.testing import ScriptedLLM
-        >>> EvaluatorCheck(evaluator=FaithfulnessEvaluator(llm=ScriptedLLM(["YES"]))).name
+        >>> EvaluatorCheck(FaithfulnessEvaluator(llm=ScriptedLLM(["YES"]))).name
         'FaithfulnessEvaluator'
     """
 
     evaluator: BaseEvaluator
+    _: KW_ONLY
     on_fail: OnFail = "flag"
     contexts: Contexts = "cited"
     name: str = ""

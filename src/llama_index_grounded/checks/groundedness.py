@@ -6,7 +6,7 @@ A judge is a model and can be wrong both ways; measure yours before you let it r
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Literal
 
 from llama_index.core.base.llms.types import ChatMessage
@@ -18,7 +18,7 @@ from llama_index_grounded.checks.sentences import claims_something, sentences
 from llama_index_grounded.llm.ask import Asked, aask, ask
 from llama_index_grounded.rendering import clean, escape
 from llama_index_grounded.schema import CheckResult, ClaimVerdict, Span
-from llama_index_grounded.selection.judging import judge_block, judge_of, judge_prompt
+from llama_index_grounded.selection.judging import Judged, judge_block, judge_of, judge_prompt
 from llama_index_grounded.synthesis.checking import OnFail
 
 if TYPE_CHECKING:
@@ -40,10 +40,8 @@ _MOST_STATEMENTS = 64
 _TOKENS_PER_STATEMENT = 96
 
 
-class StatementJudgement(BaseModel):
+class StatementJudgement(Judged):
     """What the judge says of one statement; the reason first, since it should come first."""
-
-    model_config = ConfigDict(extra="forbid")
 
     number: int = Field(description="the number of the statement")
     reason: str = Field(description="one short sentence that names what the source says")
@@ -66,7 +64,7 @@ class _Statement:
     keys: tuple[str, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class GroundednessCheck:
     """Have every statement of an answer judged against the cited text, in one structured call.
 
@@ -84,11 +82,12 @@ class GroundednessCheck:
 
     Example:
         >>> from llama_index_grounded.testing import ScriptedLLM
-        >>> GroundednessCheck(llm=ScriptedLLM(["{}"])).name
+        >>> GroundednessCheck(ScriptedLLM(["{}"])).name
         'groundedness'
     """
 
     llm: LLM | None = None
+    _: KW_ONLY
     on_fail: OnFail = "flag"
     timeout: float | None = 60.0
 
@@ -137,7 +136,9 @@ class GroundednessCheck:
         verdicts = _verdicts(asked.value, statements)
         weak = [verdict for verdict in verdicts if verdict.label != "supported"]
         missing = len(statements) - len(verdicts)
-        detail = "; ".join(f"{verdict.label}: {verdict.reason}" for verdict in weak)
+        detail = "; ".join(
+            f"{verdict.label}: {verdict.reason}" if verdict.reason else verdict.label for verdict in weak
+        )
         if asked.value is None:
             detail = asked.why
         elif missing and not weak:

@@ -15,7 +15,7 @@ from pydantic import Field, field_serializer, field_validator
 from llama_index_grounded import selection
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.schema import RefusalReason
-from llama_index_grounded.selection.carrier import Evidence, Notes
+from llama_index_grounded.selection.carrier import Evidence, Notes, Trail
 from llama_index_grounded.selection.gate import ScoreGate
 from llama_index_grounded.selection.rules import is_true, refuse_async
 from llama_index_grounded.selection.stage import Kind, Outcome, Stage, refuse_to_write
@@ -90,8 +90,8 @@ class CombinedGate(Stage):
         asked = nodes
         for gate in self.gates:
             outcomes.append(self._asked(gate, asked, query))
-            # Two gates with one embedding model ask it once.
-            asked = Evidence(nodes.plain(), asked.trail.knowing(outcomes[-1].embedded))
+            # Two gates with one embedding model ask it once, and what both would warn of is said once.
+            asked = Evidence(nodes.plain(), _after(asked.trail, outcomes[-1]))
         return replace(self._together(nodes, outcomes), embedded=asked.trail.embedded)
 
     def _together(self, nodes: Evidence, outcomes: Sequence[Outcome]) -> Outcome:
@@ -110,6 +110,12 @@ class CombinedGate(Stage):
             # All nodes would pass, with those that the gate has just left out.
             raise ConfigurationError(f"{gate.class_name()} left out single nodes inside of a {self.class_name()}")
         return outcome
+
+
+def _after(trail: Trail, outcome: Outcome) -> Trail:
+    """Tell the next gate what the models and the gate before it have said."""
+    known = trail.knowing(outcome.embedded)
+    return known if outcome.notes is None else replace(known, notes=known.notes + outcome.notes)
 
 
 def _passes_together(gate: Stage) -> bool:
@@ -148,7 +154,7 @@ class EvidenceGate(Stage):
     Example:
         >>> from llama_index_grounded.testing import make_nodes
         >>> rule = lambda nodes: any(scored.node.metadata.get("type") == "policy" for scored in nodes)
-        >>> gate = EvidenceGate(predicate=rule, reason="no policy")
+        >>> gate = EvidenceGate(rule, reason="no policy")
         >>> [decision.reason for decision in gate.select(make_nodes(["a note"])).decisions]
         ['no policy']
     """
@@ -158,6 +164,11 @@ class EvidenceGate(Stage):
 
     predicate: Any
     reason: Annotated[str, Field(min_length=1, max_length=80)] = "insufficient_evidence"
+
+    # None is refused as all else that can not be called; without it Python would name the missing argument another way.
+    def __init__(self, predicate: Any = None, **more: Any) -> None:
+        options: dict[str, Any] = {**more, "predicate": predicate}
+        super().__init__(**options)
 
     @field_serializer("predicate")
     def _without_rule(self, predicate: Any) -> None:

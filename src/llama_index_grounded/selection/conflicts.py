@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar
 
 from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.schema import NodeWithScore, QueryBundle
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.evidence import identity
@@ -20,7 +20,7 @@ from llama_index_grounded.rendering import clean, escape
 from llama_index_grounded.schema import Decision
 from llama_index_grounded.selection.carrier import Evidence, Finding, Notes, slot_of
 from llama_index_grounded.selection.disagreement import Disagreement, disagreements
-from llama_index_grounded.selection.judging import Seconds, judge_of, judge_prompt, judged_text, sources_for
+from llama_index_grounded.selection.judging import Judged, Seconds, judge_of, judge_prompt, judged_text, sources_for
 from llama_index_grounded.selection.models import Judge
 from llama_index_grounded.selection.stage import Kind, Outcome, Stage
 from llama_index_grounded.tokens import TokenCounter
@@ -41,10 +41,10 @@ _AROUND_TOKENS = 16
 _RULE_TOKENS = 64
 
 
-class PairJudgement(BaseModel):
+class PairJudgement(Judged):
     """What the judge says of one pair."""
 
-    model_config = ConfigDict(extra="forbid")
+    words: ClassVar[str] = "difference"
 
     number: int = Field(description="the number of the pair")
     difference: str = Field(
@@ -88,7 +88,7 @@ class ConflictFlagger(Stage):
     kind: ClassVar[Kind] = "filter"
 
     llm: Judge = None
-    confirm: bool = True
+    confirm: StrictBool = True
     max_pairs: Annotated[int, Field(strict=True, ge=1, le=32)] = 8
     timeout: Seconds | None = 30.0
 

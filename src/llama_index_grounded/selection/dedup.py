@@ -6,19 +6,19 @@ kept the text. What another postprocessor drops in between counts as seen: its t
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import ClassVar, Literal
 
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from pydantic import model_validator
 
 from llama_index_grounded.errors import ConfigurationError
-from llama_index_grounded.evidence import identity, included_text, mark_of, with_stamp
+from llama_index_grounded.evidence import included_text
 from llama_index_grounded.metadata import known
 from llama_index_grounded.schema import Decision
 from llama_index_grounded.selection.carrier import Evidence, Removal, rank_of, slot_of
+from llama_index_grounded.selection.copies import best_copy, copies
 from llama_index_grounded.selection.openings import Openings
 from llama_index_grounded.selection.remover import Cut, Ledger
 from llama_index_grounded.selection.repetition import Level, ListingLedger, PositionLedger, Scope, TextLedger, scope_of
@@ -119,22 +119,18 @@ class ScopedDedup(Stage):
         return cuts
 
     def _distinct(self, nodes: Evidence, decisions: list[Decision]) -> list[NodeWithScore]:
-        """Keep one copy of each chunk. Other text under the same identity is another chunk."""
-        copies: dict[Hashable, list[NodeWithScore]] = defaultdict(list)
-        for scored in nodes:
-            copies[identity(scored.node), included_text(scored.node)].append(scored)
-        return [group[0] if len(group) == 1 else self._best(group, decisions) for group in copies.values()]
+        """Keep one copy of each chunk."""
+        return [group[0] if len(group) == 1 else self._best(group, decisions) for group in copies(nodes)]
 
-    def _best(self, copies: list[NodeWithScore], decisions: list[Decision]) -> NodeWithScore:
-        best = max(copies, key=_score)
-        for scored in copies:
-            if scored is not best:
+    def _best(self, group: list[NodeWithScore], decisions: list[Decision]) -> NodeWithScore:
+        best = best_copy(group)
+        for scored in group:
+            if slot_of(scored) != slot_of(best):
                 twin = best.node.node_id
                 decisions.append(
                     self.decision(scored, "dropped", "repeated_chunk", value=known(scored.score), twin=twin)
                 )
-        rank = min(map(rank_of, copies))
-        return best if rank == rank_of(best) else with_stamp(best, {**mark_of(best), "rank": rank})
+        return best
 
     def _report(self, scored: NodeWithScore, cut: Cut) -> Iterator[Decision]:
         if cut.after is None:
@@ -165,8 +161,3 @@ def _listed(cuts: Iterable[tuple[NodeWithScore, Cut]]) -> dict[str, dict[Slot, s
             for twin in cut.twins:
                 listed[twin].update(left_out_with(scored))
     return listed
-
-
-def _score(scored: NodeWithScore) -> float:
-    score = known(scored.score)
-    return -math.inf if score is None else score

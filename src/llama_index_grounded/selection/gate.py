@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Literal
 
@@ -15,10 +15,10 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from pydantic import Field, PrivateAttr
 
 from llama_index_grounded.errors import MissingScoreError
-from llama_index_grounded.evidence import identity
 from llama_index_grounded.metadata import known
 from llama_index_grounded.schema import Decision
 from llama_index_grounded.selection.carrier import Embedded, Evidence, Notes
+from llama_index_grounded.selection.copies import chunk_of
 from llama_index_grounded.selection.scales import odd_scale
 from llama_index_grounded.selection.signals import Signal, VectorSimilarity
 from llama_index_grounded.selection.stage import Kind, Outcome, Stage
@@ -59,8 +59,9 @@ def judge(signals: Sequence[float], *, min_score: float, min_margin: float = 0.0
 class ScoreGate(Stage):
     """Refuse when the best score is too low: no node passes and the model is never called.
 
-    Otherwise all nodes stay, except those below ``drop_below``. A missing score (None or not a number) is unknown, not
-    0: it counts neither for nor against while another node has one. Scores are compared as the retriever gave them,
+    Otherwise all nodes stay, except those below ``drop_below``. A missing score (None, not a number, infinite) is
+    unknown, not 0: it counts neither for nor against while another node has one. Only a copy of a chunk (same identity,
+    same text) of which another copy has a score is judged by that one. Scores are compared as the retriever gave them,
     so measure ``min_score`` on your own data, for your own embedding model. Scores of a rank fusion are ranks, not
     likeness; the result has a warning where they can be told (`selection.scales` says when they can not).
 
@@ -98,19 +99,25 @@ class ScoreGate(Stage):
         """Refuse all nodes, or leave out those below ``drop_below``."""
         if not nodes:
             return Outcome(nodes)
-        scores, embedded = self._signals(nodes, query)
-        if all(score is None for score in scores):
+        found, embedded = self._signals(nodes, query)
+        if all(score is None for score in found):
             return replace(self._without_scores(nodes), embedded=embedded)
-        signals = _best_per_chunk(nodes, scores)
+        chunks = [chunk_of(scored) for scored in nodes]
+        best = _best_of(chunks, found)
+        signals = list(best.values())
+        # A copy without a score, such as one that somebody added as a neighbour, is no stronger than its chunk.
+        scores = [best.get(chunk) if score is None else score for chunk, score in zip(chunks, found, strict=True)]
         judgement = judge(signals, min_score=self.min_score, min_margin=self.min_margin)
         outcome = (self._passed if judgement.passed else self._refused)(nodes, scores, judgement)
         odd = odd_scale(signals, self.min_score) if self.signal == "score" else ""
-        notes = self._warned("scale", odd) if odd else None
+        notes = self._warned(nodes, "scale", odd) if odd else None
         return replace(outcome, top_score=max(signals), notes=notes, embedded=embedded)
 
-    def _warned(self, about: str, text: str) -> Notes:
-        """Warn in every result, and once in the log."""
+    def _warned(self, nodes: Evidence, about: str, text: str) -> Notes | None:
+        """Warn in every result, and once in the log; not where another gate has said the same in this query."""
         warning = f"{self.class_name()}: {text}"
+        if warning in nodes.trail.notes.warnings:
+            return None
         if about not in self._told:
             _logger.warning(warning)
             self._told.add(about)
@@ -124,14 +131,14 @@ class ScoreGate(Stage):
             return values, (embedded,)
         return self.signal.values(nodes, query), ()
 
-    def _without_scores(self, nodes: Sequence[NodeWithScore]) -> Outcome:
+    def _without_scores(self, nodes: Evidence) -> Outcome:
         if self.on_missing_score == "raise":
             raise MissingScoreError(self.class_name(), tuple(scored.node.node_id for scored in nodes))
         if self.on_missing_score == "pass":
             missing = (
                 f"none of {len(nodes)} nodes has a score, so they passed without a look at min_score={self.min_score:g}"
             )
-            return Outcome(nodes, notes=self._warned("missing", missing))
+            return Outcome(nodes, notes=self._warned(nodes, "missing", missing))
         return Outcome([], [self.decision(scored, "refused", "low_score", limit=self.min_score) for scored in nodes])
 
     def _refused(self, nodes: Sequence[NodeWithScore], scores: Sequence[float | None], judgement: Judgement) -> Outcome:
@@ -157,12 +164,10 @@ class ScoreGate(Stage):
         return Outcome([scored for scored, out in zip(nodes, weak, strict=True) if not out], decisions)
 
 
-def _best_per_chunk(nodes: Sequence[NodeWithScore], scores: Sequence[float | None]) -> list[float]:
+def _best_of(chunks: Sequence[Hashable], scores: Sequence[float | None]) -> dict[Hashable, float]:
     """Keep one score per chunk, so that a chunk that came twice does not compete with itself."""
-    best: dict[tuple[str | None, ...], float] = {}
-    for scored, score in zip(nodes, scores, strict=True):
-        if score is not None:
-            key = identity(scored.node)
-            if score > best.get(key, -math.inf):
-                best[key] = score
-    return list(best.values())
+    best: dict[Hashable, float] = {}
+    for chunk, score in zip(chunks, scores, strict=True):
+        if score is not None and score > best.get(chunk, -math.inf):
+            best[chunk] = score
+    return best

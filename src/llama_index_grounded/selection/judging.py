@@ -3,23 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, cast
 
 from llama_index.core import Settings
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from llama_index.core.llms import LLM
 from llama_index.core.schema import NodeWithScore
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from llama_index_grounded.evidence import FieldName, fields_for_llm, included_text
 from llama_index_grounded.rendering import Renderer, clean, escape
 from llama_index_grounded.rendering.escaping import escape_attribute
 from llama_index_grounded.rendering.renderer import shown_text
 
-__all__ = ["Seconds", "judge_block", "judge_of", "judge_prompt", "judged_text", "sources_for"]
+__all__ = ["Judged", "Seconds", "judge_block", "judge_of", "judge_prompt", "judged_text", "sources_for"]
 
 _FIELDS: tuple[FieldName, ...] = ("title", "section", "heading", "page", "updated")
-Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
+
+
+class Judged(BaseModel):
+    """A verdict with words that explain it. A judge is asked for both, but a verdict counts without a word."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    words: ClassVar[str] = "reason"
+    """Name of the field that explains."""
+
+    # Not a default: the schema would no longer ask for the words.
+    @model_validator(mode="before")
+    @classmethod
+    def _counts_alone(cls, said: Any) -> Any:
+        fields = cast("dict[str, Any]", said) if isinstance(said, dict) else {cls.words: ""}
+        return said if fields.get(cls.words) is not None else {**fields, cls.words: ""}
 
 
 def judge_of(llm: Any) -> LLM:

@@ -17,7 +17,8 @@ from pydantic import Field, model_validator
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.evidence import included_text, mark_of, with_stamp
 from llama_index_grounded.schema import Decision
-from llama_index_grounded.selection.carrier import Embedded, Evidence, Removal, rank_of, slot_of
+from llama_index_grounded.selection.carrier import Embedded, Evidence, Removal, Trail, rank_of, slot_of
+from llama_index_grounded.selection.copies import best_copy, copies
 from llama_index_grounded.selection.embeddings import embed, known_to, text_to_embed
 from llama_index_grounded.selection.likeness import Likeness, Shingles, Vectors, vector_of, with_vector
 from llama_index_grounded.selection.models import EmbedModel
@@ -46,6 +47,9 @@ class NearDuplicateFilter(Stage):
     operators and units whose case matters (`text.symbols`). Where a few words differ that may be one of these, in an
     unknown notation or another language than English and Turkish, both texts stay (`text.wording`). Names are not
     looked at. Blank texts stay.
+
+    Of several copies of one chunk (same identity, same text) the one with the best score stays, at the best rank: they
+    have no rank against each other.
 
     Embeddings that nodes carry are used as long as the text is the one that was embedded; the rest is embedded in one
     call a query. What comes back with a changed text is not embedded again and stays.
@@ -91,9 +95,10 @@ class NearDuplicateFilter(Stage):
 
     def choose(self, nodes: Evidence, query: QueryBundle | None) -> Outcome:
         """Go through the nodes in rank order and keep what is new."""
-        comparable, embedded = self._embedded(nodes) if self.method == "embedding" else (nodes.plain(), ())
-        ledger = self._ledger()
         decisions: list[Decision] = []
+        distinct = self._distinct(nodes, decisions)
+        comparable, embedded = self._embedded(distinct, nodes.trail) if self.method == "embedding" else (distinct, ())
+        ledger = self._ledger()
         removals: list[Removal] = []
         twins: dict[int, dict[Slot, str]] = defaultdict(dict)
         for scored in self._maybe_near(sorted(comparable, key=rank_of)):
@@ -109,7 +114,7 @@ class NearDuplicateFilter(Stage):
             )
             removals.append(Removal(scored, None, (twin,)))
         if not removals:
-            return Outcome(comparable, embedded=embedded)
+            return Outcome(comparable, decisions, embedded=embedded)
         gone = {slot_of(removal.before) for removal in removals}
         stay = [scored for scored in comparable if slot_of(scored) not in gone]
         kept = [with_more_twins(scored, twins.get(slot_of(scored), {})) for scored in stay]
@@ -125,15 +130,28 @@ class NearDuplicateFilter(Stage):
         maybe = may_be_near([included_text(scored.node) for scored in together], self._bar)
         return [scored for scored, may_be in zip(together, maybe, strict=True) if may_be]
 
-    def _embedded(self, nodes: Evidence) -> tuple[list[NodeWithScore], Sequence[Embedded]]:
+    def _distinct(self, nodes: Evidence, decisions: list[Decision]) -> list[NodeWithScore]:
+        """Keep one copy of each chunk."""
+        return [group[0] if len(group) == 1 else self._best(group, decisions) for group in copies(nodes)]
+
+    def _best(self, group: list[NodeWithScore], decisions: list[Decision]) -> NodeWithScore:
+        best = best_copy(group)
+        for scored in group:
+            if slot_of(scored) != slot_of(best):
+                twin, bar = best.node.node_id, self._bar
+                decisions.append(self.decision(scored, "dropped", "near_duplicate", value=1.0, limit=bar, twin=twin))
+                best = with_more_twins(best, left_out_with(scored))
+        return best
+
+    def _embedded(self, nodes: list[NodeWithScore], trail: Trail) -> tuple[list[NodeWithScore], Sequence[Embedded]]:
         """Note the embedding of each node that has none in a copy, for the budget to compare by."""
         texts = {
             slot_of(scored): text for scored in nodes if vector_of(scored) is None and (text := text_to_embed(scored))
         }
         if not texts:
-            return nodes.plain(), ()
+            return nodes, ()
         model = Settings.embed_model if self.embed_model is None else self.embed_model
-        said = embed(known_to(model, nodes.trail.embedded), texts.values())
+        said = embed(known_to(model, trail.embedded), texts.values())
         noted = [
             with_vector(scored, said.texts[texts[slot]]) if (slot := slot_of(scored)) in texts else scored
             for scored in nodes

@@ -11,6 +11,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import ClassVar, Literal, TypeVar
 
 from llama_index.core.schema import NodeWithScore, QueryBundle
+from pydantic import StrictBool
 
 from llama_index_grounded.evidence import identity
 from llama_index_grounded.selection.carrier import Evidence, rank_of
@@ -64,7 +65,7 @@ class AttentionReorder(Stage):
     kind: ClassVar[Kind] = "reorder"
 
     placement: Placement = "edges"
-    group_by_document: bool = False
+    group_by_document: StrictBool = False
 
     def choose(self, nodes: Evidence, query: QueryBundle | None) -> Outcome:
         """Move the nodes and report where each went."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from llama_index.core import Settings
 from llama_index.core.schema import NodeWithScore, QueryBundle
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.evidence import included_text, mark_of, stamp_of, with_stamp
@@ -25,9 +25,10 @@ from llama_index_grounded.selection.stage import Kind, Outcome, Stage
 if TYPE_CHECKING:
     from llama_index_grounded.selection.carrier import Embedded, Evidence
 
-__all__ = ["MetadataScore", "RecordScore", "Signal", "VectorSimilarity", "cosine", "known"]
+__all__ = ["MetadataScore", "RecordScore", "Signal", "VectorSimilarity", "cosine"]
 
 Name = Annotated[str, Field(min_length=1)]
+_NOTE = "retrieval_score"
 
 
 class VectorSimilarity(BaseModel):
@@ -50,7 +51,7 @@ class VectorSimilarity(BaseModel):
 
     signal: Literal["vector_similarity"] = "vector_similarity"
     embed_model: EmbedModel = None
-    use_carried: bool = True
+    use_carried: StrictBool = True
 
     def values(self, nodes: Sequence[NodeWithScore], query: QueryBundle | None) -> list[float | None]:
         """Return one value per node; None where a text is blank or a vector has no direction."""
@@ -62,18 +63,18 @@ class VectorSimilarity(BaseModel):
         """Return one value per node, and what the model has said; ``before`` is what models have said already."""
         if query is None:
             raise ConfigurationError("VectorSimilarity compares with the query: pass query_bundle")
-        known = known_to(Settings.embed_model if self.embed_model is None else self.embed_model, before)
+        said = known_to(Settings.embed_model if self.embed_model is None else self.embed_model, before)
         carried = [self._carried(scored) for scored in nodes]
         texts = [text_to_embed(scored) for scored in nodes]
-        known = embed(known, [text for text, vector in zip(texts, carried, strict=True) if vector is None])
+        said = embed(said, [text for text, vector in zip(texts, carried, strict=True) if vector is None])
         asked: Sequence[float] | None = query.embedding if self.use_carried else None
         if asked is None:
-            known, asked = embed_question(known, query.embedding_strs)
-        if known.length and any(len(vector) != known.length for vector in (asked, *carried) if vector is not None):
-            known, asked = embed_question(embed(known, texts), query.embedding_strs)
+            said, asked = embed_question(said, query.embedding_strs)
+        if said.length and any(len(vector) != said.length for vector in (asked, *carried) if vector is not None):
+            said, asked = embed_question(embed(said, texts), query.embedding_strs)
             carried = [None] * len(texts)
-        vectors = [known.texts.get(text) if own is None else own for text, own in zip(texts, carried, strict=True)]
-        return [None if vector is None else cosine(asked, vector) for vector in vectors], known
+        vectors = [said.texts.get(text) if own is None else own for text, own in zip(texts, carried, strict=True)]
+        return [None if vector is None else cosine(asked, vector) for vector in vectors], said
 
     def _carried(self, scored: NodeWithScore) -> Sequence[float] | None:
         if not self.use_carried:
@@ -117,6 +118,9 @@ class RecordScore(Stage):
 
     The nodes, their order and their scores stay as they are; `MetadataScore` reads the note.
 
+    It stands in front of whatever adds nodes, and so does the gate: LlamaIndex's ``PrevNextNodePostprocessor`` may put
+    a copy without score and note in the place of a hit, and the gate would judge the rest without it.
+
     Args:
         key: Name of the note.
         keys: Names of the identifying metadata fields.
@@ -124,7 +128,7 @@ class RecordScore(Stage):
     Example:
         >>> from llama_index_grounded.selection import ScoreGate
         >>> from llama_index_grounded.testing import make_nodes
-        >>> nodes = RecordScore(key="dense").postprocess_nodes(make_nodes(["a", "b"], scores=[0.7, 0.2]))
+        >>> nodes = RecordScore("dense").postprocess_nodes(make_nodes(["a", "b"], scores=[0.7, 0.2]))
         >>> for scored in nodes:
         ...     scored.score = -4.7  # a reranker's logits
         >>> len(ScoreGate(min_score=0.5, signal=MetadataScore("dense")).postprocess_nodes(nodes))
@@ -134,7 +138,11 @@ class RecordScore(Stage):
     kind: ClassVar[Kind] = "filter"
     judges: ClassVar[bool] = False
 
-    key: Name = "retrieval_score"
+    key: Name = _NOTE
+
+    def __init__(self, key: str = _NOTE, **more: Any) -> None:
+        options: dict[str, Any] = {**more, "key": key}
+        super().__init__(**options)
 
     def choose(self, nodes: Evidence, query: QueryBundle | None) -> Outcome:
         """Write the notes into the stamps."""

@@ -11,7 +11,9 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle, TextNode
+from pydantic import model_validator
 
+from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.evidence import field, identity
 from llama_index_grounded.selection.carrier import Evidence, rank_of
 from llama_index_grounded.selection.relations import source_node
@@ -65,6 +67,12 @@ class SourceOrder(Stage):
 
     by: By = "position"
     newest: Newest = "last"
+
+    @model_validator(mode="after")
+    def _newest_has_a_use(self) -> SourceOrder:
+        if self.by != "date" and self.newest != "last":
+            raise ConfigurationError("newest is for by='date'; by='position' looks at no date")
+        return self
 
     def choose(self, nodes: Evidence, query: QueryBundle | None) -> Outcome:
         """Move the nodes and report where each went."""
