@@ -185,7 +185,7 @@ def test_usage_is_found_where_providers_put_it(first: dict[str, Any], last: dict
 
 
 @settings(max_examples=25)
-@given(share=st.floats(0, 1.2))
+@given(share=st.floats(0.01, 1.2))
 def test_a_prompt_that_was_cut_is_a_refusal(share: float) -> None:
     """Under 60 % and more than 64 tokens short: refused. Anything else is answered, with or without a warning."""
     sent = CitingSynthesizer(ScriptedLLM([OK])).preview(QUESTION, SOURCES).tokens

@@ -9,7 +9,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
@@ -131,7 +131,8 @@ def _prepared(
     """Write the call, or say why the judge can not be asked."""
     try:
         call = _call(llm, messages, output_cls, num_output)
-        room = max(window_of(llm, deadline.left) - num_output, 0)
+        call = replace(call, window=window_of(llm, deadline.left))
+        room = max((call.window or 0) - num_output, 0)
     except Exception as error:
         _logger.error("no judgement: the judge can not be asked", exc_info=error)  # noqa: TRY400 - the error is passed
         why = f"the judge can not be asked ({type(error).__name__})"

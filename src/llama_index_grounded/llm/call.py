@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from llama_index.core.llms import LLM
     from pydantic import BaseModel
 
-__all__ = ["AsyncModelStream", "Call", "Deadline", "Fault", "ModelStream", "within"]
+__all__ = ["AsyncModelStream", "Call", "Deadline", "Fault", "ModelStream", "status_of", "within"]
 
 T = TypeVar("T")
+_STATUSES = range(100, 600)
+"""What counts as one: Ollama's client says -1 for an error in the middle of a stream."""
 _CLOCK_STEP = 0.02
 """Seconds by which a timer may fire too early."""
 
@@ -42,6 +44,8 @@ class Call:
     """JSON schema of the reply."""
     output_cls: type[BaseModel]
     """The class behind the schema."""
+    window: int | None = None
+    """Tokens of the window that the messages were packed for; None where nobody knows it yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,6 +206,7 @@ def _prepare(llm: LLM, call: Call, deadline: Deadline) -> Prepared:
         schema=call.schema,
         output_cls=call.output_cls,
         seconds=deadline.left,
+        window=call.window,
     )
 
 
@@ -209,5 +214,16 @@ def _fault(error: Exception, deadline: Deadline, *, called: bool) -> Fault:
     if deadline.left is not None and deadline.left <= _CLOCK_STEP:
         reason, detail = RefusalReason.deadline_exceeded, "the time for this query is over"
     else:
-        reason, detail = RefusalReason.provider_error, f"the call of the model failed ({type(error).__name__})"
+        status = status_of(error)
+        kind = type(error).__name__ if status is None else f"{type(error).__name__}, status {status}"
+        reason, detail = RefusalReason.provider_error, f"the call of the model failed ({kind})"
     return Fault(reason=reason, error=error, detail=detail, called=called)
+
+
+def status_of(error: BaseException | None) -> int | None:
+    """Return the HTTP status of a provider's error, where the clients put it; None where there was no answer."""
+    for holder in (error, getattr(error, "response", None)):
+        status = getattr(holder, "status_code", None)
+        if isinstance(status, int) and status in _STATUSES:
+            return status
+    return None

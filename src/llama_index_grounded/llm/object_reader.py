@@ -1,7 +1,8 @@
 """Read one JSON object while it is still being written, and hand out a text or the items of a list as they come.
 
 The object is found by the rule that `structured` states for whole replies. Each character is looked at a bounded number
-of times, whatever the size of the pieces.
+of times, whatever the size of the pieces. Of a reply that begins with words nothing is handed out before a closing tag
+has shown that they were reasoning: a draft in it looks like the object itself.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from enum import Enum, auto
 from typing import Any, cast
 
-from llama_index_grounded.llm.structured import loads
+from llama_index_grounded.llm.structured import BEFORE_AN_OBJECT, END_OF_THINKING, loads
 
 __all__ = ["ObjectReader", "Part"]
 
@@ -21,7 +22,9 @@ _MOST_SPACE = 512
 """White space in a row after which a model is taken to be stuck; a grammar allows it for ever."""
 _STEP = 1024
 _ENDLESS = re.compile(rf"[{_SPACE}]{{{_MOST_SPACE + 1}}}")
-_THINK, _END_OF_THINK = "<think>", "</think>"
+_FENCE = "```"
+_LEADING = re.compile(r"[\ufeff\s]*")
+_LONGEST_TAG = len("</thinking>")
 _STRING = re.compile(
     r"""[^"\\]+|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\[^u]|\"""", re.DOTALL
 )
@@ -38,9 +41,7 @@ class _State(Enum):
     """Where in the reply the reader is."""
 
     start = auto()
-    thinking = auto()
-    after_thinking = auto()
-    prose = auto()
+    words = auto()
     key = auto()
     key_text = auto()
     colon = auto()
@@ -80,9 +81,7 @@ class ObjectReader:
         """Characters of the reply that were read; what follows them does not count."""
         self._steps: Mapping[_State, Callable[[], Part | None]] = {
             _State.start: self._in_start,
-            _State.thinking: self._in_thinking,
-            _State.after_thinking: self._in_after_thinking,
-            _State.prose: self._in_prose,
+            _State.words: self._in_words,
             _State.key: self._in_key,
             _State.key_text: self._in_key_text,
             _State.colon: self._in_colon,
@@ -140,34 +139,22 @@ class ObjectReader:
         self._pending = self._pending.lstrip(_SPACE)
 
     def _in_start(self) -> None:
-        body = self._pending.lstrip("\ufeff").lstrip()
-        if body and not _THINK.startswith(body[: len(_THINK)]):
-            self._state = _State.prose
-        elif len(body) >= len(_THINK):
-            self._pending, self._state = body[len(_THINK) :], _State.thinking
+        self._pending = _LEADING.sub("", self._pending, count=1)
+        before = BEFORE_AN_OBJECT.match(self._pending)
+        begun = self._pending[before.end() :] if before else self._pending
+        if begun.startswith("{"):
+            self._take(len(self._pending) - len(begun) + 1)
+            self._state = _State.key
+        elif not _FENCE.startswith(begun):
+            self._state = _State.words
 
-    def _in_thinking(self) -> None:
-        end = self._pending.find(_END_OF_THINK)
-        if end >= 0:
-            self._take(end + len(_END_OF_THINK))
-            self._state = _State.after_thinking
+    def _in_words(self) -> None:
+        end = END_OF_THINKING.search(self._pending)
+        if end:
+            self._take(end.end())
+            self._state = _State.start
         else:
-            self._take(max(0, len(self._pending) - len(_END_OF_THINK)))
-
-    def _in_after_thinking(self) -> None:
-        body = self._pending.lstrip()
-        if body.startswith(_THINK):
-            self._state = _State.broken
-        elif body and not _THINK.startswith(body):
-            self._state = _State.prose
-
-    def _in_prose(self) -> None:
-        start = self._pending.find("{")
-        if start < 0:
-            self._pending = ""
-            return
-        self._take(start + 1)
-        self._state = _State.key
+            self._take(max(0, len(self._pending) - _LONGEST_TAG))
 
     def _in_key(self) -> None:
         self._skip_space()

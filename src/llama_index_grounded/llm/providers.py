@@ -18,6 +18,14 @@ from llama_index.core.tools import FunctionTool
 
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.llm import clients
+from llama_index_grounded.llm.windows import (
+    UNSET_WINDOW,
+    chooses_its_own_window,
+    is_ollama,
+    note_unset,
+    notes_its_window,
+    window_of,
+)
 
 if TYPE_CHECKING:
     from llama_index.core.base.llms.types import (
@@ -37,6 +45,7 @@ __all__ = [
     "Prepared",
     "Structured",
     "chooses_its_own_window",
+    "note_unset",
     "notes_its_window",
     "own_async_client",
     "own_client",
@@ -52,7 +61,6 @@ SCHEMA_BESIDE: Final = frozenset[Kind]({"openai", "tool"})
 Structured = Literal["auto", "schema", "tool", "prompt"]
 """How the reply is given its form: chosen by the LLM, a schema that the server enforces, a function call, or words."""
 
-_OLLAMA_MODULE = "llama_index.llms.ollama"
 _OPENAI_BASE = ("llama_index.llms.openai.base", "OpenAI")
 
 
@@ -94,7 +102,7 @@ class Prepared:
 
 
 def _caller(llm: LLM) -> FunctionCallingLLM:
-    if not isinstance(llm, FunctionCallingLLM):
+    if not isinstance(llm, FunctionCallingLLM) or _completes(llm):
         msg = f"{type(llm).__name__} can not call functions; use another structured_output"
         raise ConfigurationError(msg)
     return llm
@@ -111,41 +119,20 @@ def structured_by(llm: LLM, wanted: Structured) -> Kind:
     if wanted == "tool":
         _caller(llm)
         return "tool"
-    if _is_ollama(llm):
+    if is_ollama(llm):
         return "ollama"
     if _is_openai(llm) and llm.metadata.is_chat_model:
         return "openai"
     if wanted == "schema":
         msg = f"{type(llm).__name__} enforces no schema that we know of; use another structured_output"
         raise ConfigurationError(msg)
-    return "tool" if isinstance(llm, FunctionCallingLLM) and llm.metadata.is_function_calling_model else "prompt"
+    calls = isinstance(llm, FunctionCallingLLM) and llm.metadata.is_function_calling_model and not _completes(llm)
+    return "tool" if calls else "prompt"
 
 
-def window_of(llm: LLM, seconds: float | None = None) -> int:
-    """Return the model's context window in tokens; for Ollama the ``num_ctx`` that will be sent.
-
-    Args:
-        llm: The model.
-        seconds: How long to wait for an Ollama server that has to be asked.
-    """
-    if not _is_ollama(llm):
-        return llm.metadata.context_window
-    chosen = getattr(llm, "additional_kwargs", {}).get("num_ctx")
-    if isinstance(chosen, int):
-        return chosen
-    asking = llm.model_copy()
-    clients.limit_ollama(llm, asking, seconds)
-    window = asking.metadata.context_window
-    if chooses_its_own_window(llm):
-        # LlamaIndex notes it on the object too, so that the server is asked once.
-        setattr(llm, "context_window", window)  # noqa: B010 - a field of one subclass
-    return window
-
-
-UNSET_WINDOW = (
-    "Ollama was given no context_window, so the model's whole context length is sent as num_ctx; "
-    "set context_window to what the machine can hold"
-)
+def _completes(llm: LLM) -> bool:
+    """Tell a client of OpenAI's protocol that only completes texts: there a request has no place for functions."""
+    return _is_openai(llm) and not llm.metadata.is_chat_model
 
 
 OTHER_PROTOCOL = (
@@ -163,17 +150,6 @@ def speaks_openai_to_ollama(llm: LLM) -> bool:
         return False
 
 
-def chooses_its_own_window(llm: LLM) -> bool:
-    """Tell an Ollama that was given no window: the server's whole context length will be sent as ``num_ctx``."""
-    unset = getattr(llm, "context_window", None) == -1
-    return unset and _is_ollama(llm) and "num_ctx" not in getattr(llm, "additional_kwargs", {})
-
-
-def notes_its_window(model: object) -> bool:
-    """Tell an LLM whose ``context_window`` changes once its server was asked for it."""
-    return _is_ollama(model)
-
-
 def prepare(
     llm: LLM,
     kind: Kind,
@@ -182,12 +158,16 @@ def prepare(
     schema: Mapping[str, Any],
     output_cls: type[BaseModel],
     seconds: float | None,
+    window: int | None = None,
 ) -> Prepared:
-    """Make the copy and the options for one call: the output limit and, where the client takes one, a time limit."""
-    if _is_ollama(llm):
-        # With a window of its own the copy need not ask the server for it again.
+    """Make the copy and the options for one call: the output limit and, where the client takes one, a time limit.
+
+    With a ``window`` of its own the copy need not ask the server for it, which may have failed to tell it before.
+    """
+    if is_ollama(llm):
         limits = {**getattr(llm, "additional_kwargs", {}), "num_predict": num_output}
-        own = llm.model_copy(update={"additional_kwargs": limits, "context_window": window_of(llm, seconds)})
+        packed_for = window_of(llm, seconds) if window is None else window
+        own = llm.model_copy(update={"additional_kwargs": limits, "context_window": packed_for})
         enforced = {"format": dict(schema)} if kind == "ollama" else {}
         return Prepared(llm=own, options=enforced, tool=_tool(kind, output_cls))
     limited = _limited(llm, num_output)
@@ -219,7 +199,7 @@ def _limited(llm: LLM, num_output: int) -> LLM:
 
 def own_client(llm: LLM, own: LLM, seconds: float | None) -> AbstractContextManager[None]:
     """Give one call a client that keeps to its deadline and lets go when the call ends, in the middle too."""
-    if _is_ollama(llm):
+    if is_ollama(llm):
         clients.limit_ollama(llm, own, seconds)
         return contextlib.nullcontext()
     return clients.watch_openai(llm, own, seconds) if _is_openai(llm) else contextlib.nullcontext()
@@ -227,7 +207,7 @@ def own_client(llm: LLM, own: LLM, seconds: float | None) -> AbstractContextMana
 
 def own_async_client(llm: LLM, own: LLM) -> AbstractAsyncContextManager[None]:
     """Give one call an async client of its own, where the kind of LLM needs it."""
-    if _is_ollama(llm):
+    if is_ollama(llm):
         return clients.own_ollama(llm, own)
     return clients.own_openai(llm, own) if _is_openai(llm) else contextlib.nullcontext()
 
@@ -249,10 +229,6 @@ def _response_format(schema: Mapping[str, Any], output_cls: type[BaseModel]) -> 
     strict = set(schema["required"]) == set(schema["properties"])
     described = {"name": output_cls.__name__, "schema": dict(schema), "strict": strict}
     return {"type": "json_schema", "json_schema": described}
-
-
-def _is_ollama(llm: object) -> bool:
-    return any(base.__module__.startswith(_OLLAMA_MODULE) for base in type(llm).__mro__)
 
 
 def _is_openai(llm: object) -> bool:

@@ -108,6 +108,9 @@ def _usage(chunk: ChatResponse) -> tuple[int | None, int | None]:
             # Cache hits that are reported beside the input, not in it, would look like a prompt that was cut.
             cached = ("cache_read_input_tokens", "cache_creation_input_tokens")
             prompt += sum(_first_count(place, name) or 0 for name in cached)
+        if prompt == 0:
+            # Every request has a prompt: the server fills in the field, but does not count.
+            prompt, completion = None, completion or None
         if prompt is not None or completion is not None:
             return prompt, completion
     return None, None

@@ -1,9 +1,11 @@
 """A Pydantic model that an LLM fills in: the schema that it is given, and how its reply is read.
 
-The rule for a reply, in one piece: a byte order mark and one leading ``<think>…</think>`` block are dropped; the answer
-is the JSON object that begins at the first ``{``; everything before it (prose, a code fence) and after it is ignored,
-unless another ``{`` follows, since two objects are no answer. No key may stand twice, no field may be missing, unknown
-or empty by default, and an object that breaks off is never completed.
+The rule for a reply, in one piece: what does not begin with an object (white space, a byte order mark or the line of a
+code fence may stand before it) is reasoning up to the next ``</think>`` or ``</thinking>``, whether a tag opened it or
+the chat template did, and is dropped, as often as that is so. The answer is the JSON object that begins at the first
+``{`` of what is left; everything before it (prose, a code fence) and after it is ignored, unless another ``{`` follows,
+since two objects are no answer. No key may stand twice, no field may be missing, unknown or empty by default, and an
+object that breaks off is never completed.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import functools
 import json
 import re
+import string
 from collections.abc import Sequence
 from typing import Any, TypeVar, cast
 
@@ -18,12 +21,28 @@ from pydantic import AliasChoices, AliasPath, BaseModel, ValidationError
 
 from llama_index_grounded.errors import ConfigurationError
 
-__all__ = ["InvalidReplyError", "asked_names", "bounded", "field_names", "loads", "read_reply", "schema_of"]
+__all__ = [
+    "BEFORE_AN_OBJECT",
+    "END_OF_THINKING",
+    "InvalidReplyError",
+    "asked_names",
+    "bounded",
+    "field_names",
+    "loads",
+    "read_reply",
+    "schema_of",
+]
 
 Model = TypeVar("Model", bound=BaseModel)
 
-_THINKING = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
-_OPEN_THINKING = re.compile(r"\s*<think>")
+_THINK = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
+END_OF_THINKING = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
+BEFORE_AN_OBJECT = re.compile(r"[\ufeff\s]*(?:```[A-Za-z]{0,16}[ \t\r\n]*)?")
+"""What may stand before an object that is no word."""
+_BLANK = "\ufeff" + string.whitespace
+_ENDS_IN_AN_ESCAPE = re.compile(r"\\u[0-9a-fA-F]{0,4}\Z")
+_CUT_WORD = re.compile(r"(?:tr?u?|fa?l?s?|nu?l?|-)\Z")
+_LONGEST_ESCAPE = len("\\u0000")
 _MOST_NAMED_FAULTS = 3
 
 
@@ -37,15 +56,16 @@ def read_reply(text: str, output_cls: type[Model]) -> Model:
     Raises:
         InvalidReplyError: If the reply is no complete, valid object.
     """
-    body = text.lstrip("\ufeff")
-    body = _THINKING.sub("", body, count=1) if _THINKING.match(body) else body
-    if _OPEN_THINKING.match(body):
+    place = _past_reasoning(text)
+    start = text.find("{", place)
+    if _THINK.search(text, place, len(text) if start < 0 else start):
         raise InvalidReplyError("the reply broke off while the model was thinking")
-    start = body.find("{")
     if start < 0:
-        raise InvalidReplyError("the reply is empty" if not body.strip() else "the reply holds no JSON object")
-    fields, end = _decode(body, start)
-    if "{" in body[end:]:
+        raise InvalidReplyError(
+            "the reply holds no JSON object" if text[place:].strip(_BLANK) else "the reply is empty"
+        )
+    fields, end = _decode(text, start)
+    if "{" in text[end:]:
         raise InvalidReplyError("the reply holds more than one JSON object")
     try:
         return output_cls.model_validate(fields)
@@ -54,6 +74,18 @@ def read_reply(text: str, output_cls: type[Model]) -> Model:
     except Exception as error:  # a validator of the user's class met a value that it did not expect
         msg = f"a validator of {output_cls.__name__} failed ({type(error).__name__})"
         raise InvalidReplyError(msg) from error
+
+
+def _past_reasoning(text: str) -> int:
+    place = 0
+    while not _begins_with_an_object(text, place) and (end := END_OF_THINKING.search(text, place)):
+        place = end.end()
+    return place
+
+
+def _begins_with_an_object(text: str, place: int) -> bool:
+    before = BEFORE_AN_OBJECT.match(text, place)
+    return before is not None and text.startswith("{", before.end())
 
 
 def field_names(output_cls: type[BaseModel]) -> frozenset[str] | None:
@@ -107,14 +139,25 @@ def _decode(text: str, start: int) -> tuple[dict[str, Any], int]:
     try:
         return _DECODER.raw_decode(text, start)
     except json.JSONDecodeError as error:
-        cut = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated")
-        raise InvalidReplyError("the JSON object breaks off" if cut else "the JSON object is malformed") from None
+        raise InvalidReplyError(
+            "the JSON object breaks off" if _is_cut(text, error) else "the JSON object is malformed"
+        ) from None
     except InvalidReplyError:
         raise
     except ValueError:  # Python reads no whole number of more than some thousand digits
         raise InvalidReplyError("the JSON object holds a number that is too long") from None
     except RecursionError:
         raise InvalidReplyError("the JSON object is nested too deeply") from None
+
+
+def _is_cut(text: str, error: json.JSONDecodeError) -> bool:
+    """Tell whether nothing but an end is wrong with the text so far."""
+    if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated"):
+        return True
+    if error.msg.startswith("Invalid \\u"):
+        half = _ENDS_IN_AN_ESCAPE.search(text, max(0, len(text) - _LONGEST_ESCAPE))
+        return half is not None and error.pos >= half.start()
+    return error.msg.startswith("Expecting value") and _CUT_WORD.match(text, error.pos) is not None
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

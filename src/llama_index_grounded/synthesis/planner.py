@@ -15,6 +15,7 @@ from llama_index_grounded.llm.providers import (
     OTHER_PROTOCOL,
     UNSET_WINDOW,
     chooses_its_own_window,
+    note_unset,
     speaks_openai_to_ollama,
     structured_by,
     window_of,
@@ -59,7 +60,8 @@ class PlanningSynthesizer(LateSynthesizer):
             callback_manager=callback_manager,
         )
         self._options = options
-        self._window_unset = False
+        if llm is not None:
+            note_unset(llm)
         self._untold: tuple[LLM, float] | None = None
         """The model whose window could not be told, and when to ask again."""
 
@@ -88,7 +90,6 @@ class PlanningSynthesizer(LateSynthesizer):
         if self._untold and self._untold[0] is self._llm and time.monotonic() < self._untold[1]:
             return DEFAULT_CONTEXT_WINDOW
         try:
-            self._window_unset = self._window_unset or chooses_its_own_window(self._llm)
             return window_of(self._llm, self._options.timeout)
         except Exception as error:  # noqa: BLE001 - an outage is reported by the call that follows, not here
             _logger.warning("the model's window is unknown (%s); %d is assumed", error, DEFAULT_CONTEXT_WINDOW)
@@ -125,7 +126,9 @@ class PlanningSynthesizer(LateSynthesizer):
         )
 
     def _warnings(self, llm: LLM) -> tuple[str, ...]:
-        unset = self._window_unset or chooses_its_own_window(llm)
+        if chooses_its_own_window(llm):
+            self.context_window()  # a window that was set since then shows by comparison with the server's
+        unset = chooses_its_own_window(llm)
         return (*[UNSET_WINDOW] * unset, *[OTHER_PROTOCOL] * speaks_openai_to_ollama(llm))
 
 

@@ -14,6 +14,7 @@ from llama_index.core.instrumentation.span import active_span_id
 
 from llama_index_grounded.errors import GenerationError
 from llama_index_grounded.events import GroundedEndEvent, emit
+from llama_index_grounded.llm.call import status_of
 from llama_index_grounded.schema import Refusal, RefusalReason, ResultEvent, SourcesEvent, StreamEvent, TextEvent
 from llama_index_grounded.synthesis.conversation import Conversation, Outcome, Sent, Step
 from llama_index_grounded.synthesis.respond import GroundedResponse, build_response, build_result
@@ -27,6 +28,8 @@ __all__ = ["Session"]
 
 _logger = logging.getLogger(__name__)
 _dispatcher = get_dispatcher(__name__)
+_FAULTS_OF_THE_REQUEST = frozenset({400, 401, 403, 404, 422})
+"""Statuses for a request that is refused as it is: what it says, its key, its model."""
 _ERRORS = frozenset({RefusalReason.provider_error, RefusalReason.deadline_exceeded, RefusalReason.invalid_output})
 
 
@@ -105,6 +108,12 @@ class Session:
             return
         _logger.error("no answer, %s: %s", refusal.reason, refusal.detail, exc_info=error)
         if self.raises:
-            retryable = refusal.reason is not RefusalReason.invalid_output
             message = f"{refusal.reason}: {refusal.detail}"
-            raise GenerationError(message, reason=refusal.reason, retryable=retryable) from error
+            raise GenerationError(message, reason=refusal.reason, retryable=_retryable(refusal, error)) from error
+
+
+def _retryable(refusal: Refusal, error: Exception | None) -> bool:
+    """Tell whether the same query may succeed later: not where the server answered that the request is at fault."""
+    if refusal.reason is RefusalReason.provider_error:
+        return status_of(error) not in _FAULTS_OF_THE_REQUEST
+    return refusal.reason is not RefusalReason.invalid_output

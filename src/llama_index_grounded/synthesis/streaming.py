@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from llama_index.core.schema import NodeWithScore
 
     from llama_index_grounded.schema import GroundedResult, StreamEvent
+    from llama_index_grounded.synthesis.answer import AnswerModel
     from llama_index_grounded.synthesis.respond import GroundedResponse
     from llama_index_grounded.synthesis.session import Session
 
@@ -53,6 +54,11 @@ class _Ending(Shortcuts):
     def grounded(self) -> GroundedResult:
         """Everything about the answer, once the stream has ended."""
         return self._ended().grounded
+
+    @property
+    def parsed(self) -> AnswerModel | None:
+        """The model's accepted reply, once the stream has ended; None for a refusal."""
+        return self._ended().parsed
 
     def _nodes(self) -> list[NodeWithScore]:
         """Return the source nodes, and note their metadata, which is known before the stream has begun."""
@@ -119,7 +125,7 @@ class _Tape:
 class GroundedStreamingResponse(_Ending, StreamingResponse):  # pyright: ignore[reportIncompatibleVariableOverride] - read late
     """A LlamaIndex streaming response whose text is validated before it is shown.
 
-    ``grounded`` and its shortcuts read the stream to its end first.
+    ``grounded``, its shortcuts and ``parsed`` read the stream to its end first.
     """
 
     def __init__(self, session: Session, events: Generator[StreamEvent, None, None]) -> None:
