@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import unicodedata
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from llama_index_grounded.checks.quotes import MAX_QUOTE, QuoteCheck
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.schema import AnswerClaim, CheckResult, SourceRef, Span
 from llama_index_grounded.synthesis.checking import AnswerCheck, CheckContext, ShownSource
+from tests.checks.number_cases import context
 from tests.hostile import texts
 
 SOURCES = {
@@ -181,3 +183,35 @@ def test_the_detail_is_ready_for_a_log_line() -> None:
     assert "\n" not in detail
     assert json.loads(json.dumps(detail)) == detail
     assert detail.encode()
+
+
+@pytest.mark.parametrize(
+    "quote, text, part",
+    [
+        ("be returned", "Such books cannot be returned.", "cannot be returned"),
+        ("Kargo ücreti 49", "Kargo ücreti 49,90 TL", "Kargo ücreti 49,90"),
+        ("Ankara", "Depo Ankara'da durur", "Ankara'da"),
+        ("The store", "The store’s policy", "The store’s"),
+        ("able", "is unable to", "unable"),
+        ("Books may", "Books may **not** be returned", "Books may **not**"),
+        ("21", "within 21 bin gün", "21 bin"),
+        ("İADE SÜRESİ", "İADE SÜRESİ'NDEN önce", "İADE SÜRESİ'NDEN"),
+    ],
+)
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_a_quote_that_is_cut_is_said_to_be_cut(quote: str, text: str, part: str, form: Any) -> None:
+    """The detail names the source and the words that the quote is a part of, as they stand there."""
+    text, part = (unicodedata.normalize(form, words) for words in (text, part))
+    given = context("A claim.", {"S1": "-", "S2": text}, claims=[("A claim.", ("S1",))], quotes=[quote])
+    result = QuoteCheck().check(given)
+    assert result.status == "failed"
+    assert result.detail == f"{quote!r} stands in S2 only as a part of {part!r}: the cut changes what it says"
+
+
+def test_a_long_part_is_shown_by_its_ends() -> None:
+    """The detail stays short, and both ends of the part, where the cut is, are in it."""
+    given = context("C.", {"S1": f"un{'able ' * 400}ending"}, claims=[("C.", ("S1",))], quotes=[f"{'able ' * 400}end"])
+    detail = QuoteCheck().check(given).detail
+    assert "'unable able" in detail
+    assert "able ending'" in detail
+    assert len(detail) < 300

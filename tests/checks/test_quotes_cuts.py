@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from llama_index_grounded.checks.quotes import find_quote
 
@@ -180,3 +184,27 @@ def test_the_first_place_that_may_be_cut_counts(mark: str) -> None:
     """Places where the cut is not allowed are passed over for one where it is."""
     text = f"not refundable, non-refundable, nonrefundable, refundables, refundable{mark}"
     assert find_quote("refundable", text) == (len(text) - 11, len(text) - 1)
+
+
+@given(
+    st.sampled_from(["49 TL", "%22", "2026", "Ankara", "100 km", "İADE SÜRESİ 21 GÜN"]),
+    st.sampled_from(["dir", "dır", "dur", "dür", "tir", "tır", "tur", "tür", "DİR", "DIR"]),
+    st.sampled_from("'’ʼ"),
+    st.sampled_from(["", ".", ", iade 14 gün", " ve", "\n"]),
+)
+def test_a_turkish_copula_may_be_left_out(front: str, copula: str, mark: str, behind: str) -> None:
+    """It says no more than "is", so the words in front of it are a quote, and nothing else of it is."""
+    text = f"Bilgi: {front}{mark}{copula}{behind}"
+    assert find_quote(front, text) == (7, 7 + len(front))
+    assert find_quote(front, unicodedata.normalize("NFD", text)) is not None
+    assert find_quote(f"{front}{mark}", text) is None
+    assert find_quote(f"{front}{mark}{copula[:2]}", text) is None
+    assert find_quote(front, f"{text} değil" if not behind else f"Bilgi: {front}{mark}{copula} değil{behind}") is None
+
+
+@pytest.mark.parametrize(
+    "ending", ["den fazla", "ye kadar", "siz", "dirhem", "dirler", "dan", "s", "da", "in", "dır-dir", "t"]
+)
+def test_other_endings_may_not_be_left_out(ending: str) -> None:
+    """Every other ending behind an apostrophe may say more: from, up to, without, whose."""
+    assert find_quote("49 TL", f"Bilgi: 49 TL'{ending}.") is None

@@ -1,7 +1,8 @@
 """Say where a passage may be cut out of a text without changing what it says.
 
 - Not inside a word, a grapheme, a number or a hyphened compound, nor at an apostrophe within a word ("able" is not in
-  "unable").
+  "unable", "the store" not in "the store's", "Ankara" not in "Ankara'da"): what is left out may say what the rest does
+  not. The one exception is the Turkish copula, which says no more than "is": "49 TL" is in "49 TL'dir".
 - Not inside a quantity: numbers in groups or in words, their sign, currency or percent sign, million, "p.m.", a unit
   with a slash or "per", both ends of a range, dates ("5 mg" is not in "5 mg/kg", "$50" not in "US$50"). A unit may be
   left out as a whole: "21" is in "21 days".
@@ -82,6 +83,8 @@ _BEFORE_NEGATION = re.compile(
     | (?:でき|出来|し|され|られ|れ|では|じゃ|は)?(?:ません|ない|なかっ|なく))""",
     re.VERBOSE | re.IGNORECASE,
 )
+# What ends right behind one ends where the copula is left out; "'den", "'siz" and "n't" say more.
+_COPULA = re.compile(r"(?<=\w)'[dt][ıiuü]r(?![^\W_])", re.IGNORECASE)
 _MARKER = re.compile(r"[\s>]*(?:[-*+•·]|\#{1,6}|\d{1,3}[.)])\s+[\s*_\"'`]*")
 _BEFORE_BLOCK = re.compile(r"[\s>*_\"'`]*")
 _LINE = re.compile(r"\r\n|[\n\r\x0b\x0c\x85\u2028\u2029]")
@@ -105,7 +108,7 @@ def may_end(source: Folded, at: int) -> bool:
     """Say whether a passage may end in front of a folded character."""
     if at == len(source.text):
         return True
-    near = _around(source, at)
+    near = _without_copula(_around(source, at))
     if not _whole(source, at) or not (_in_quantity(source, near) or _BEFORE_NEGATION.search(near)):
         return _whole(source, at)
     following = at + (source.text[at] == " ")
@@ -154,6 +157,12 @@ def _around(source: Folded, at: int) -> str:
         # Half a word at the edge of the window could be taken for a number.
         before = before[before.find(" ") + 1 :]
     return f"{before}\0{after}"
+
+
+def _without_copula(near: str) -> str:
+    before, after = near.split("\0", 1)
+    copula = _COPULA.match(f"{before[-1:]}{after}", len(before[-1:]))
+    return f"{before}\0{after[copula.end() - 1 :]}" if copula and before else near
 
 
 def _dash(source: Folded, at: int) -> str:

@@ -20,6 +20,7 @@ __all__ = ["Spoken", "lone_word"]
 
 _LAST_WEAK_PLACE = 3
 _HUNDRED = Decimal(100)
+_SCALE = re.compile(rf"(?P<scale>bin|milyon|milyar|trilyon){shapes.SCALE_ENDING}")
 
 
 class Spoken:
@@ -31,7 +32,7 @@ class Spoken:
         self._start, self._end = atom.span()
         self._reach = self._end
         self._words = [lower(atom[0])]
-        self._place = False
+        self._place = self._over = False
 
     @classmethod
     def begin(cls, atom: re.Match[str]) -> Spoken | None:
@@ -43,18 +44,21 @@ class Spoken:
     def goes_on(self, folded: str, atom: re.Match[str]) -> bool:
         """Take the next word, if it goes on with the number."""
         gap, after_and = folded[self._reach : atom.start()], self._reach != self._end
-        if self._place or gap not in {" ", "-", "\n", "\u00a0"}:
+        if self._place or self._over or gap not in {" ", "-", "\n", "\u00a0"}:
             return False
         if atom[0].lower() == "and" and self._phrase.takes_and and not after_and:
             self._reach = atom.end()
             return True
-        terms = _terms(atom[0])
+        inflected = _inflected(atom[0])
+        terms = _terms(atom[0]) or inflected
         places = () if terms else _places(atom[0], gap, after_and=after_and)
         terms = terms or places
         phrase = _added(self._phrase, terms) if terms and not (after_and and terms[0].value >= _HUNDRED) else None
         if phrase is None:
             return False
         self._phrase, self._end, self._reach, self._place = phrase, atom.end(), atom.end(), bool(places)
+        # An ending closes the number: "on binde bir" is one in ten thousand.
+        self._over = bool(inflected)
         self._words.append(lower(atom[0]))
         return True
 
@@ -84,6 +88,12 @@ def lone_word(atom: re.Match[str]) -> Iterator[Quantity]:
 def _terms(word: str) -> tuple[Term, ...]:
     """Return the number words in a word, also where its capital I is a Turkish ı."""
     return terms_of(lower(word)) or (terms_of(lower(word.replace("I", "ı"))) if "I" in word else ())
+
+
+def _inflected(word: str) -> tuple[Term, ...]:
+    """Return the Turkish scale that a word with an ending is ("milyona"), which only another number word makes sure."""
+    found = _SCALE.fullmatch(lower(word))
+    return () if found is None else terms_of(found["scale"])
 
 
 def _places(word: str, gap: str, *, after_and: bool) -> tuple[Term, ...]:

@@ -121,9 +121,11 @@ AND_A_HALF = re.compile(rf"[ \u00a0]buçuk{_END}", re.IGNORECASE)
 CLOCK = re.compile(r"(?:[01]?[0-9]|2[0-4])\.[0-5][0-9]")
 CLOCK_BEFORE = re.compile(r"(?<![^\W_])(?:saat(?:i|ler[ie]?)?|at)[: \u00a0]{1,2}\Z", re.IGNORECASE)
 NAME = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
+# "5 milyona", "5 milyarı", "5 binlik".
+SCALE_ENDING: Final = r"(?:[aeıiu]n?|d[ae]n?|d[ıiu]r|l[ıiu][kğ]\w{0,6}|l[ae])"
 MULTIPLIER = re.compile(
     rf"(?:(?P<sure>[kKM])|(?P<maybe>[mbB])){_END}|[ \u00a0]?(?P<short>mn|bn|tn|mio|Mio|Mrd){_END}"
-    rf"|[\s-]?(?P<word>(?i:{'|'.join(SCALES)}))s?{_END}"
+    rf"|[\s-]?(?P<word>(?i:{'|'.join(SCALES)}))(?:s|(?i:(?<=bin|yon|yar){SCALE_ENDING}))?{_END}"
 )
 ZEROS: Final = {"k": 3, "m": 6, "mn": 6, "mio": 6, "b": 9, "bn": 9, "mrd": 9, "tn": 12} | SCALES
 PLACE = re.compile(rf"(?:st|nd|rd|th|'?(?:[ıiuü]nc[ıiuü]|nc[ıiuü])){_END}", re.IGNORECASE)

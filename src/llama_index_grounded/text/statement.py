@@ -9,6 +9,7 @@ make another number. "1,500" is not "1.500" and 3/4/2026 not 4/3/2026, though ea
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -42,6 +43,7 @@ class Statement:
 
 def statement(text: str) -> Statement:
     """Work out what a text says, in linear time; nothing in a text makes this raise."""
+    text = unicodedata.normalize("NFC", text)
     found = signature(text)
     numbers = quantities(text) if found.numbers or _DIGIT.search(text) else []
     letters, signs = fastened(text, numbers), symbols(text, {one.start for one in numbers})

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from llama_index_grounded.text.counting import counted
 from llama_index_grounded.text.measures import MEASURES
 
 __all__ = ["FUNCTION_WORDS", "LIMITING_WORDS", "marks_of_a_language", "telling"]
@@ -25,14 +26,16 @@ thursday thursdays thu thurs|friday fridays fri|saturday saturdays sat|sunday su
 weekend weekends|weekday weekdays
 gram g-gram|microgram micrograms mcg µg μg|ounce ounces oz|litre litres liter liters|millilitre millilitres ml
 gallon gallons|pint pints|yard yards|watt watts|kilowatt kilowatts kw|megawatt megawatts mw|celsius centigrade
-fahrenheit|pound pounds|volt volts|bit bits|ms millisecond milliseconds|percent pct|dozen dozens
+fahrenheit|pound pounds|volt volts|bit bits|ms millisecond milliseconds|percent pct
+lakh lakhs|crore crores
 kilobit kilobits kbit kbits|megabit megabits mbit mbits|gigabit gigabits gbit gbits|kbyte kbytes|mbyte mbytes
 gbyte gbytes
 """
 _LONE = """
 once twice thrice daily weekly monthly yearly annually annual hourly nightly quarterly biweekly bimonthly biannual
-biannually biennial fortnight fortnights fortnightly decade century morning noon midday afternoon evening night
-midnight today tomorrow yesterday spring summer autumn winter christmas easter ramadan single double triple quadruple
+biannually biennial fortnight fortnights fortnightly dozen dozens decade decades century centuries millennium millennia
+morning noon midday afternoon evening night midnight today tomorrow yesterday spring summer autumn winter christmas
+easter ramadan single dual duo trio quartet quintet sextet duplicate triplicate twin twins
 always sometimes often seldom rarely minimum maximum without unless except excepting excluding
 twenties thirties forties fifties sixties seventies eighties nineties plus minus
 ii iii iv vi vii viii ix xi xii xiii
@@ -100,7 +103,7 @@ def telling(word: str) -> str:
         >>> telling("mondays"), telling("dont"), telling("kullanmayın"), telling("book")
         ('monday', 'not', 'not', '')
     """
-    if found := _CANONICAL.get(word):
+    if found := _CANONICAL.get(word) or counted(word):
         return found
     if word.endswith("n't") or _TURKISH_NOT.fullmatch(word):
         return "not"

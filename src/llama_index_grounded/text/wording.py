@@ -8,6 +8,8 @@ are no words. What is left are words in which two texts differ, and a rule for e
    limiting word changes what is said (before, each), and a word that is not of English or Turkish, by its letters or
    by the sentence and text that it stands in, may be anything: such texts do not say the same.
 3. A Turkish verb with -ma or -me in it denies the one without.
+4. Two words that differ in nothing but a part in front that counts or measures (dioxide, monoxide; kilovolt, megavolt)
+   say another number.
 
 Articles, pronouns, auxiliaries, case, punctuation and markup do not matter, nor do words in paths and code, nor longer
 additions that hold nothing telling. Names are not looked at.
@@ -18,11 +20,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
 from llama_index_grounded.text.case import lower
+from llama_index_grounded.text.counting import counting_prefix
 from llama_index_grounded.text.scripts import UNSPACED
 from llama_index_grounded.text.telling import FUNCTION_WORDS, LIMITING_WORDS, marks_of_a_language, telling
 
@@ -104,6 +107,8 @@ def reworded(one: Wording, other: Wording) -> str:
     if told or one.words == other.words:
         return told
     mine, theirs = one.words - other.words, other.words - one.words
+    if other_count := _other_count(mine, theirs):
+        return f"words: {other_count[0]} against {other_count[1]}"
     if _size(mine) + _size(theirs) > (_FEW if mine and theirs else _FEW_ADDED):
         return ""
     doubted = _doubted(mine, one, other.words), _doubted(theirs, other, one.words)
@@ -147,6 +152,15 @@ def _doubted(more: Counter[str], where: Wording, others: Counter[str]) -> list[s
         or word in LIMITING_WORDS
         or (len(word) <= _SHORT and f"{word}s" not in others and not (word[-1] == "s" and word[:-1] in others))
     ]
+
+
+def _other_count(mine: Iterable[str], theirs: Iterable[str]) -> tuple[str, str] | None:
+    """Return two words that differ in nothing but a part in front that says how many: dioxide, monoxide."""
+    alike = {found[1]: word for word in mine if (found := counting_prefix(word))}
+    if not alike:
+        return None
+    pairs = ((alike[found[1]], word) for word in theirs if (found := counting_prefix(word)) and found[1] in alike)
+    return next(pairs, None)
 
 
 def _denies(word: str, base: str) -> bool:
