@@ -133,6 +133,22 @@ def test_words_of_number_and_time(one: str, other: str) -> None:
 @pytest.mark.parametrize(
     "one, other",
     [
+        *(("2 TL", "2.000 TL"), ("$2", "$2,000"), ("2 dollars", "2,000 dollars"), ("12,50 TL", "12.500 TL")),
+        *(("1,5", "1.500"), ("3,75 m²", "3.750 m²"), ("20 TL", "20.000 TL"), ("2.5", "2.500"), ("%12,5", "%12.500")),
+        *(("2 to 5 days", "2.000 to 5 days"), ("2–5 TL", "2.000–5.000 TL"), ("yedi", "7.000"), ("seven", "7,000")),
+        *(("2.00 TL", "2.000 TL"), ("1,500", "1,5"), ("1.500", "1,50")),
+    ],
+)
+def test_a_group_of_three_digits_is_a_thousand(one: str, other: str) -> None:
+    """It could be a fraction with three digits, and two texts that would differ by a factor of 1,000 both stay."""
+    for text in (f"{one} are due", f"It costs {one}."):
+        assert differ(text, text.replace(one, other))
+        assert differ(text.replace(one, other), text)
+
+
+@pytest.mark.parametrize(
+    "one, other",
+    [
         *(("3rd", "third"), ("5k", "5000"), ("5K", "5k"), ("€5m", "€5 million"), ("5 km", "5km"), ("5 kWh", "5kWh")),
         *(("5 mg", "5 milligrams"), ("5 MW", "5 megawatts"), ("10 GB", "10GB"), ("10 kB", "10 KB"), ("5 mL", "5 ml")),
         *(("9:30 pm", "9:30pm"), ("9 PM", "9 pm"), ("24 h", "24 hours"), ("v3.5", "3.5"), ("5'inci", "5inci")),

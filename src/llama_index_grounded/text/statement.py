@@ -1,7 +1,8 @@
 """What two texts must agree in to be near-duplicates: numbers, dates, negations, telling words, symbols.
 
 Numbers are compared more strictly here than in `signature`: the letters at them, and a unit that only one text has,
-make another number. "1,500" is not "1.500" and 3/4/2026 not 4/3/2026, though each may be what the other is.
+make another number. "1,500" is not "1.500", 3/4/2026 not 4/3/2026 and "2.000" not 2, though each may be what the other
+is; "1.500" is 1500.
 
 `key` is the same for all texts that may say the same, so that many texts can be told apart without a look at each pair.
 """
@@ -83,9 +84,19 @@ def _other_number(one: Sequence[Mark], other: Sequence[Mark]) -> str:
     """Name two numbers that agree and are not surely the same: a unit is missing, or each may be what the other is."""
     for mine, theirs in zip(one, other, strict=True):
         spelt, others = _spelling(mine), _spelling(theirs)
-        if mine.measure != theirs.measure or (spelt and others and spelt != others):
+        unlike = mine.measure != theirs.measure or (spelt and others and spelt != others)
+        if unlike or _as_a_fraction(mine, theirs) or _as_a_fraction(theirs, mine):
             return f"numbers: {mine.written} against {theirs.written}"
     return ""
+
+
+def _as_a_fraction(one: Mark, other: Mark) -> bool:
+    """Tell whether a number with a group of three digits agrees with another only if it is no group: 2.000 with 2."""
+    if len(one.readings) == 1 or len(other.readings) > 1 or not _THOUSANDS.search(one.written):
+        return False
+    known = [reading for reading in one.readings if None not in reading]
+    grouped: tuple[Decimal | None, ...] = max(known, default=())
+    return grouped not in other.readings
 
 
 def _spelling(mark: Mark) -> list[str | tuple[str, str]]:
