@@ -69,7 +69,7 @@ def _texts(tree: ast.Module) -> Iterator[str]:
     """Return what the texts of a module make, those aside that only describe it."""
     described = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
-        if isinstance(node, ast.expr) and id(node) not in described:
+        if isinstance(node, (ast.Constant, ast.JoinedStr, ast.BinOp)) and id(node) not in described:
             yield _template(node)
 
 

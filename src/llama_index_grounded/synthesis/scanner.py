@@ -35,7 +35,6 @@ from llama_index_grounded.synthesis.tags import match_autolink, match_tag, match
 from llama_index_grounded.synthesis.unlinking import Unlinker
 
 _OPENERS = "<[【［"
-_OPENER_SET = frozenset(_OPENERS)
 _OPENER = re.compile(r"[<\[【［]")
 _SPECIAL = re.compile(r"[<\[【［`$]|\\(?=[(\[$]|\Z)|~(?=~~|~?\Z)")
 _IN_FENCE = re.compile(r"[<`~]")
@@ -65,8 +64,7 @@ class Scanner:
         self._final = False
         self._at_start = True
         # The run that opened the fence, or the closer of the region, in which the scan is.
-        self._fence = ""
-        self._closer = ""
+        self._fence = self._closer = ""
         self._closer_mark = 0
 
     def feed(self, text: str) -> str:
@@ -124,7 +122,7 @@ class Scanner:
         following = special.string[start + 1 : start + 2]
         if following == "<" and self._links.bracket(start):
             return True
-        if following in _OPENER_SET:
+        if following and following in _OPENERS:
             return self._leave(start, Hit(Outcome.BROKEN, start + 1))
         return self._angle(start) if special[0] == "<" else self._bracket(start)
 
