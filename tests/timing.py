@@ -22,9 +22,10 @@ def assert_linear(work: Callable[[int], object], size: int) -> None:
     `size` should be large enough for what grows to outweigh what does not.
     """
     work(size // 10)  # loads and compiles what the first call does
-    small = large = float("inf")
+    small = min(_timed(lambda: work(size))[0] for _ in range(3))
+    large = float("inf")
     for _ in range(ROUNDS):
-        small = min(small, *(_timed(lambda: work(size))[0] for _ in range(2)))
+        small = min(small, _timed(lambda: work(size))[0])
         large = min(large, _timed(lambda: work(4 * size))[0])
         if large < 8 * small:
             return

@@ -39,8 +39,8 @@ class TokenCounter(BaseModel):
         margin: Factor on the count, 0.1 to 10, for models with another tokenizer: 1.15 adds 15 %.
         overhead: Tokens that a chat template adds to a prompt, counted once.
         tokenizer: Any callable from a text to a sequence of its tokens, in place of the encoding. It is pickled by
-            reference and can not be written to a dict or to JSON. A method of a tiktoken encoding stands for its
-            ``encode_ordinary``.
+            reference and can not be written to a dict or to JSON. ``encode`` of a tiktoken encoding, with whatever
+            options, stands for its ``encode_ordinary``.
 
     Raises:
         ConfigurationError: On use, when the encoding is unknown or its file can not be had, or when the tokenizer

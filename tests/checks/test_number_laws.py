@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import unicodedata
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from llama_index_grounded.checks.numbers import NumberCheck
+from llama_index_grounded.text.composed import composed
 from llama_index_grounded.text.quantities import quantities
 from tests.checks.number_cases import NOTATIONS, context, numerals, sentence, supported
 from tests.timing import assert_within
@@ -139,3 +142,28 @@ def test_time_is_bounded(name: str) -> None:
     text = HOSTILE[name]
     hostile = context(text[:16_000], [text, "1 2 3"], cited=["S2"])
     assert_within(3, lambda: NumberCheck(allow_derived=True).check(hostile))
+
+
+@pytest.mark.parametrize("answer, source", [("NFD", "NFD"), ("NFD", "NFC"), ("NFC", "NFD")])
+def test_the_unicode_form_does_not_matter(answer: Any, source: Any) -> None:
+    """What is written with letters and their marks apart says the same, and is marked where it stands."""
+    for text in ("3 Ağustos 2026", "yirmi dört kitap", "15 Şubat'ta", "5 milyona çıktı, üç gün 24 saat"):
+        assert supported(unicodedata.normalize(answer, text), unicodedata.normalize(source, text))
+    written = unicodedata.normalize(answer, "Yirmi üç gün içinde, en geç 25 gün.")
+    known = unicodedata.normalize(source, "Yirmi üç gün, en geç 21 gün.")
+    (span,) = NumberCheck().check(context(written, [known])).spans
+    assert unicodedata.normalize("NFC", written[span.start : span.end]).startswith("25")
+
+
+@given(st.text(st.sampled_from("ü\u0308çc\u0327 21ğg\u0306\u0307iİ가\u1100\u1161"), max_size=30))
+def test_a_composed_text_knows_where_it_stood(text: str) -> None:
+    """Each piece between two places composes to the characters between them."""
+    whole, places = composed(text)
+    assert len(places) == len(whole) + 1
+    assert places[-1] == len(text)
+    assert list(places) == sorted(places)
+    same = unicodedata.normalize("NFC", text)
+    assert whole in (same, text)
+    for at in range(len(whole)):
+        if whole == same and places[at] < places[at + 1]:
+            assert unicodedata.normalize("NFC", text[: places[at + 1]]) == whole[: at + 1]

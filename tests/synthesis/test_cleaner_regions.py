@@ -29,12 +29,14 @@ OPAQUE = [
     "\\( [S9] \\)",
     "\\[ v=[1,1,2] [S9] \\]",
     "\\\\[ v=[S9] \\\\]",
+    "[S9](http://x)",
+    '[S9](http://x "a title")',
+    "[S9]()",
     "[see [S9] here](http://x)",
     "![chart [S9]](c.png)",
     "[t](http://x/[S9])",
     "[t](http://x/(a)[S9])",
-    "[a [S9]](http://x)",
-    "![S9](c.png)",
+    "[[S9]](http://x)",
     "<https://x/[S9]>",
 ]
 

@@ -213,11 +213,11 @@ def test_the_escapes_of_xml_are_not_those_of_others() -> None:
         ("Twelve [S1 | Document: `a` $b$].", "Twelve [S1]."),
         ("`[S1 | Document: Cards]` [S1]", "`[S1 | Document: Cards]` [S1]"),
         ("$[S1 | x: y]$ and E[S1 | X] [S1]", "$[S1 | x: y]$ and E[S1 | X] [S1]"),
-        ("a [S1 | Document: Cards](https://x.org) [S1]", "a [S1] [S1]"),
+        ("a [S1 | Document: Cards](https://x.org) [S1]", "a [S1 | Document: Cards](https://x.org) [S1]"),
     ],
 )
 def test_copied_headings(renderer: Renderer, answer: str, text: str) -> None:
-    """Of a copied heading the marker stays where the key is known, and nothing where it is not; code stays."""
+    """Of a copied heading the marker stays where the key is known, and nothing where it is not; code and links stay."""
     result = respond(renderer, replied(answer), make_nodes(["Twelve euros.", "Ten."])).grounded
     assert result.answer == text
     assert result.invalid_source_ids == (("S9",) if "S9" in answer else ())

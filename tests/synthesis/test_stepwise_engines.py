@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -141,6 +142,17 @@ class Strict(Promptless):
         return EvaluationResult(query=query, response=response, passing="21" in (response or ""), feedback="no number")
 
 
+@pytest.fixture
+def own_loop() -> Iterator[None]:
+    """An event loop of the thread: LlamaIndex's evaluators make one where there is none, and leave it open."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    yield
+    asyncio.set_event_loop(None)
+    loop.close()
+
+
+@pytest.mark.usefixtures("own_loop")
 @pytest.mark.parametrize("streaming", [False, True])
 def test_an_engine_that_asks_again_keeps_our_result(streaming: bool) -> None:
     """RetryQueryEngine reads the refusal, asks a second time and hands on the answer with its citation."""

@@ -116,7 +116,7 @@ def test_a_blank_answer_without_ids_is_invalid_output_too() -> None:
         ("A [S1-S999999] B [S１] C [S²] D [S٣].", "A B C D."),
         ("Run `arr[S9]` and ```\nx[S9]\n``` [S1].", "Run `arr[S9]` and ```\nx[S9]\n``` [S1]."),
         (r"\[ v=[1,1,2] \] holds [S1]", r"\[ v=[1,1,2] \] holds [S1]"),
-        ("[S9](https://shop.example) [3] [see note] (S1)", "[3] [see note] (S1)"),
+        ("[S9](https://shop.example) [3] [see note] (S1)", "[S9](https://shop.example) [3] [see note] (S1)"),
         ("```bash\nls -l  \n```\nDone [S1]", "```bash\nls -l  \n```\nDone [S1]"),
         ("S1 says a; sources 2 and 3 agree.", "S1 says a; sources 2 and 3 agree."),
         ("Bitti mi؟ [S1] Evet。【S2】", "Bitti mi؟ [S1] Evet。【S2】"),

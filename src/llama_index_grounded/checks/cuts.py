@@ -162,7 +162,7 @@ def _around(source: Folded, at: int) -> str:
 def _without_copula(near: str) -> str:
     before, after = near.split("\0", 1)
     copula = _COPULA.match(f"{before[-1:]}{after}", len(before[-1:]))
-    return f"{before}\0{after[copula.end() - 1 :]}" if copula and before else near
+    return f"{before}\0{after[copula.end() - 1 :]}" if copula else near
 
 
 def _dash(source: Folded, at: int) -> str:

@@ -12,8 +12,6 @@ A quantity stands in a text where one of its readings is one of the readings the
 * An amount by an amount in the same currency, or by a number without any unit. "5 cents" are 0.05 of a currency that
   has cents.
 * A date by one that has all its parts; a full date also by its day and month and its year, apart from each other.
-* A weekday or month without a day, and "millions of", by what `named_numbers` finds; "twice a week" and "Chapter IV" as
-  the numbers 2 and 4.
 * A time without "am" and "pm" also by the same time with one of them.
 * A version as a whole; ``3.6.x`` by every version that begins with 3.6.
 * A telephone number with ``+`` and a country's code also by the one without, with a 0 in front or not.
@@ -26,15 +24,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Hashable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date
 from decimal import Decimal
 from functools import cached_property
 from typing import Final
 
 from llama_index_grounded.text.case import lower
-from llama_index_grounded.text.named_numbers import SCALE_NAMES, month_name, names_in, values_in, weekday_name
+from llama_index_grounded.text.composed import composed
 from llama_index_grounded.text.number_forms import Quantity, seconds_of
 from llama_index_grounded.text.number_shapes import CLOCK, FOLDED, NAME
 from llama_index_grounded.text.number_words import readings_of, shifted
@@ -59,29 +55,24 @@ class Facts:
 
     Args:
         items: Each quantity as it is written, and what it stands for.
-        names: In lower case, the words that have letters and digits in them; days and scales as in `named_numbers`.
-        values: What words such as "twice" and Roman numerals stand for.
+        names: In lower case, the words that have letters and digits in them.
     """
 
     items: tuple[tuple[str, Quantity], ...]
     names: frozenset[str] = frozenset()
-    values: frozenset[Decimal] = frozenset()
 
     @classmethod
     def of(cls, *texts: str) -> Facts:
         """Read the quantities of texts."""
-        texts = tuple(unicodedata.normalize("NFC", text) for text in texts)
+        texts = tuple(composed(text)[0] for text in texts)
         items = tuple((text[found.start : found.end], found) for text in texts for found in quantities(text))
-        names = frozenset(name for text in texts for name in (*_names(text), *names_in(text)))
-        days = frozenset(name for _, quantity in items for name in _names_of_quantity(quantity))
-        return cls(items, names | days, frozenset(value for text in texts for value in values_in(text)))
+        return cls(items, frozenset(name for text in texts for name in _names(text)))
 
     @cached_property
     def keys(self) -> frozenset[Hashable]:
         """All that a quantity of the answer may ask for."""
         numbers = frozenset(key for _, quantity in self.items for key in _offers(quantity))
-        spoken = {(kind, value) for value in self.values for kind in ("number", "bare", "unmeasured")}
-        return numbers | spoken | {("name", name) for name in self.names}
+        return numbers | {("name", name) for name in self.names}
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
@@ -117,22 +108,6 @@ def stands(quantity: Quantity, texts: Sequence[Facts]) -> bool:
 def _names(text: str) -> Iterator[str]:
     plain = lower(unicodedata.normalize("NFKC", text).translate(FOLDED))
     return (found[0] for found in NAME.finditer(plain) if _DIGIT.search(found[0]))
-
-
-def _names_of_quantity(quantity: Quantity) -> Iterator[str]:
-    """Yield the weekday and month of a date, and how large a number is."""
-    for part in quantity.parts:
-        yield from _names_of_quantity(part)
-    if quantity.kind == "date":
-        for year, month, day in quantity.readings:
-            if month is not None:
-                yield month_name(int(month))
-            if year and month and day:
-                with suppress(ValueError):
-                    yield weekday_name(date(int(year), int(month), int(day)).weekday())
-    elif quantity.kind in MEASURED:
-        for value in values_of(quantity):
-            yield from (name for zeros, name in SCALE_NAMES.items() if value and value.adjusted() >= zeros)
 
 
 def values_of(quantity: Quantity) -> Iterator[Decimal]:

@@ -8,7 +8,6 @@
   them (or in the question).
 * What `not_said` names (citations, keys, numbers of lists and headings) is no number of the answer; nor are digits
   between letters (``B2B``) and words that are often no number ("one", "bir", "first", "half"). In a source these count.
-* A weekday or month on its own, "twice a week", "Chapter IV" and "millions of" are looked up as well: `named_numbers`.
 * Numbers in code are checked, and count, like all others; numbers in URLs do neither.
 * No number in the answer: ``passed``, and the detail says so, for there is nothing that could be wrong. No source in
   the prompt: ``skipped``. An answer that cites nothing has its numbers looked up in the question only.
@@ -16,9 +15,9 @@
 What it can not see: a number that stands in the source for something else. Where a source says "50–199 copies: 15 %;
 200 and more: 22 %", an answer that promises 22 % for 120 copies passes. Nor does it know names, most units (of time,
 length and weight it does), or that "-5 %" is "fell by 5 %". The value alone counts: ``3.10`` is ``3.1`` unless one of
-them is called a version. "Two books" passes where the source has three of them, and so do "half price", "once a week",
-"a dozen" and "dozens" whatever the source has. Of weekdays and months nothing is said where a source has a range, a
-season or a word such as "weekdays"; of "millions of" nothing where it has a number as large.
+them is called a version. "Two books" passes where the source has three of them. A weekday or month without a day,
+"twice a week", "half price", "millions of" and "Chapter IV" are no numbers to it: what a source leaves open about them,
+by a range, a season or other words, can not be told from a fault.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from llama_index_grounded.checks.number_sums import Sums
 from llama_index_grounded.checks.number_support import Facts, stands
 from llama_index_grounded.schema import CheckResult, Span
 from llama_index_grounded.synthesis.checking import CheckContext, OnFail
-from llama_index_grounded.text.named_numbers import said
+from llama_index_grounded.text.composed import composed
 from llama_index_grounded.text.number_forms import Quantity
 from llama_index_grounded.text.quantities import quantities
 
@@ -194,22 +193,16 @@ def _numbers_of(context: CheckContext) -> Iterator[Quantity]:
     starts = [start for start, _ in regions]
     # One region may lie in another; what counts is how far those that have begun reach.
     reaches = list(accumulate((end for _, end in regions), max))
-    for quantity in _all_of(context.answer):
+    for quantity in _read(context.answer):
         place = bisect_right(starts, quantity.start) - 1
         if quantity.certain and (place < 0 or quantity.end > reaches[place]):
             yield quantity
 
 
-def _all_of(answer: str) -> list[Quantity]:
-    """Return the quantities of an answer in their order, those that are said by a name included."""
-    found = quantities(answer)
-    ends = [quantity.end for quantity in found]
-    alone = [
-        named
-        for named in said(answer)
-        if (at := bisect_right(ends, named.start)) == len(found) or found[at].start >= named.end
-    ]
-    return sorted([*found, *alone], key=lambda quantity: quantity.start)
+def _read(answer: str) -> list[Quantity]:
+    """Return the quantities of an answer, read as sources are: a letter and its mark may stand there as one."""
+    text, places = composed(answer)
+    return [replace(one, start=places[one.start], end=places[one.end]) for one in quantities(text)]
 
 
 def _listed(sentences: Sequence[str]) -> str:

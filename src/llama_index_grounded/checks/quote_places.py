@@ -68,7 +68,6 @@ class Source:
     """A text that is folded once, and once more without its emphasis when that is needed."""
 
     def __init__(self, text: str) -> None:
-        self._text = text
         self.folded = fold(text)
         self._loose: Folded | None = None
 

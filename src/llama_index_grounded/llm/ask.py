@@ -16,9 +16,10 @@ from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from pydantic import BaseModel
 
 from llama_index_grounded.llm.call import AsyncModelStream, Call, Deadline, Fault, ModelStream, within
-from llama_index_grounded.llm.providers import SCHEMA_BESIDE, structured_by, window_of
+from llama_index_grounded.llm.providers import SCHEMA_BESIDE, structured_by
 from llama_index_grounded.llm.structured import InvalidReplyError, read_reply, schema_of
 from llama_index_grounded.llm.waiting import wait_for
+from llama_index_grounded.llm.windows import window_of
 from llama_index_grounded.schema import Usage
 from llama_index_grounded.tokens import TokenCounter
 
@@ -130,9 +131,9 @@ def _prepared(
 ) -> Call | Asked[Any]:
     """Write the call, or say why the judge can not be asked."""
     try:
-        call = _call(llm, messages, output_cls, num_output)
-        call = replace(call, window=window_of(llm, deadline.left))
-        room = max((call.window or 0) - num_output, 0)
+        window = window_of(llm, deadline.left)
+        call = replace(_call(llm, messages, output_cls, num_output), window=window)
+        room = max(window - num_output, 0)
     except Exception as error:
         _logger.error("no judgement: the judge can not be asked", exc_info=error)  # noqa: TRY400 - the error is passed
         why = f"the judge can not be asked ({type(error).__name__})"

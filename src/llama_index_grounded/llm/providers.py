@@ -18,14 +18,7 @@ from llama_index.core.tools import FunctionTool
 
 from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.llm import clients
-from llama_index_grounded.llm.windows import (
-    UNSET_WINDOW,
-    chooses_its_own_window,
-    is_ollama,
-    note_unset,
-    notes_its_window,
-    window_of,
-)
+from llama_index_grounded.llm.windows import is_ollama, window_of
 
 if TYPE_CHECKING:
     from llama_index.core.base.llms.types import (
@@ -40,19 +33,14 @@ if TYPE_CHECKING:
 __all__ = [
     "OTHER_PROTOCOL",
     "SCHEMA_BESIDE",
-    "UNSET_WINDOW",
     "Kind",
     "Prepared",
     "Structured",
-    "chooses_its_own_window",
-    "note_unset",
-    "notes_its_window",
     "own_async_client",
     "own_client",
     "prepare",
     "speaks_openai_to_ollama",
     "structured_by",
-    "window_of",
 ]
 
 Kind = Literal["ollama", "openai", "tool", "prompt"]

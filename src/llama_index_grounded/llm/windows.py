@@ -15,7 +15,7 @@ from llama_index_grounded.llm import clients
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM
 
-__all__ = ["UNSET_WINDOW", "chooses_its_own_window", "is_ollama", "note_unset", "notes_its_window", "window_of"]
+__all__ = ["UNSET_WINDOW", "chooses_its_own_window", "is_ollama", "must_ask", "note_unset", "window_of"]
 
 UNSET_WINDOW = (
     "Ollama was given no context_window, so the model's whole context length is sent as num_ctx; "
@@ -69,14 +69,16 @@ def chooses_its_own_window(llm: LLM) -> bool:
     return is_ollama(llm) and "num_ctx" not in getattr(llm, "additional_kwargs", {}) and _unset(llm) is not None
 
 
+def must_ask(llm: LLM) -> bool:
+    """Tell an Ollama whose server has to be asked for the window, which takes time."""
+    seen = _unset(llm) if chooses_its_own_window(llm) else None
+    return seen is not None and seen.told is None
+
+
 def note_unset(llm: LLM) -> None:
     """Remember an Ollama without a window, before somebody else asks for it and it looks like one that was set."""
-    chooses_its_own_window(llm)
-
-
-def notes_its_window(model: object) -> bool:
-    """Tell an LLM whose ``context_window`` changes once its server was asked for it."""
-    return is_ollama(model)
+    if is_ollama(llm):
+        _unset(llm)
 
 
 def is_ollama(llm: object) -> bool:

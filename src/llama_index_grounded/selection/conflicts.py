@@ -44,7 +44,7 @@ _RULE_TOKENS = 64
 class PairJudgement(Judged):
     """What the judge says of one pair."""
 
-    words: ClassVar[str] = "difference"
+    explanation: ClassVar[str] = "difference"
 
     number: int = Field(description="the number of the pair")
     difference: str = Field(

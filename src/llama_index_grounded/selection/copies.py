@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 
 from llama_index.core.schema import NodeWithScore
 
@@ -15,7 +15,7 @@ from llama_index_grounded.evidence import identity, included_text, mark_of, with
 from llama_index_grounded.metadata import known
 from llama_index_grounded.selection.carrier import rank_of
 
-__all__ = ["best_copy", "chunk_of", "copies"]
+__all__ = ["chunk_of", "distinct"]
 
 
 def chunk_of(scored: NodeWithScore) -> Hashable:
@@ -23,19 +23,21 @@ def chunk_of(scored: NodeWithScore) -> Hashable:
     return identity(scored.node), included_text(scored.node)
 
 
-def copies(nodes: Iterable[NodeWithScore]) -> list[list[NodeWithScore]]:
-    """Put the copies of each chunk together; the chunks stand where the first copy of each stood."""
+def distinct(nodes: Iterable[NodeWithScore]) -> Iterator[tuple[NodeWithScore, list[NodeWithScore]]]:
+    """Yield of each chunk the copy with the best score, at the best rank of all copies, and its other copies.
+
+    The first of equal ones is the best; chunks stand where the first copy of each stood.
+    """
     groups: dict[Hashable, list[NodeWithScore]] = defaultdict(list)
     for scored in nodes:
         groups[chunk_of(scored)].append(scored)
-    return list(groups.values())
-
-
-def best_copy(group: list[NodeWithScore]) -> NodeWithScore:
-    """Return the copy with the best score, the first of equal ones, at the best rank of all copies."""
-    best = max(group, key=_score)
-    rank = min(map(rank_of, group))
-    return best if rank == rank_of(best) else with_stamp(best, {**mark_of(best), "rank": rank})
+    for group in groups.values():
+        if len(group) == 1:
+            yield group[0], []
+            continue
+        best, rank = max(group, key=_score), min(map(rank_of, group))
+        others = [scored for scored in group if scored is not best]
+        yield (best if rank == rank_of(best) else with_stamp(best, {**mark_of(best), "rank": rank})), others
 
 
 def _score(scored: NodeWithScore) -> float:

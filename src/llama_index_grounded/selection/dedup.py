@@ -18,7 +18,7 @@ from llama_index_grounded.evidence import included_text
 from llama_index_grounded.metadata import known
 from llama_index_grounded.schema import Decision
 from llama_index_grounded.selection.carrier import Evidence, Removal, rank_of, slot_of
-from llama_index_grounded.selection.copies import best_copy, copies
+from llama_index_grounded.selection.copies import distinct
 from llama_index_grounded.selection.openings import Openings
 from llama_index_grounded.selection.remover import Cut, Ledger
 from llama_index_grounded.selection.repetition import Level, ListingLedger, PositionLedger, Scope, TextLedger, scope_of
@@ -120,17 +120,14 @@ class ScopedDedup(Stage):
 
     def _distinct(self, nodes: Evidence, decisions: list[Decision]) -> list[NodeWithScore]:
         """Keep one copy of each chunk."""
-        return [group[0] if len(group) == 1 else self._best(group, decisions) for group in copies(nodes)]
-
-    def _best(self, group: list[NodeWithScore], decisions: list[Decision]) -> NodeWithScore:
-        best = best_copy(group)
-        for scored in group:
-            if slot_of(scored) != slot_of(best):
-                twin = best.node.node_id
-                decisions.append(
-                    self.decision(scored, "dropped", "repeated_chunk", value=known(scored.score), twin=twin)
-                )
-        return best
+        kept: list[NodeWithScore] = []
+        for best, others in distinct(nodes):
+            kept.append(best)
+            decisions += [
+                self.decision(scored, "dropped", "repeated_chunk", value=known(scored.score), twin=best.node.node_id)
+                for scored in others
+            ]
+        return kept
 
     def _report(self, scored: NodeWithScore, cut: Cut) -> Iterator[Decision]:
         if cut.after is None:

@@ -27,15 +27,17 @@ class Judged(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    words: ClassVar[str] = "reason"
+    explanation: ClassVar[str] = "reason"
     """Name of the field that explains."""
 
     # Not a default: the schema would no longer ask for the words.
     @model_validator(mode="before")
     @classmethod
     def _counts_alone(cls, said: Any) -> Any:
-        fields = cast("dict[str, Any]", said) if isinstance(said, dict) else {cls.words: ""}
-        return said if fields.get(cls.words) is not None else {**fields, cls.words: ""}
+        if not isinstance(said, dict):
+            return said
+        fields = cast("dict[str, Any]", said)
+        return fields if fields.get(cls.explanation) is not None else {**fields, cls.explanation: ""}
 
 
 def judge_of(llm: Any) -> LLM:

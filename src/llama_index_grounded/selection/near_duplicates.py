@@ -18,7 +18,7 @@ from llama_index_grounded.errors import ConfigurationError
 from llama_index_grounded.evidence import included_text, mark_of, with_stamp
 from llama_index_grounded.schema import Decision
 from llama_index_grounded.selection.carrier import Embedded, Evidence, Removal, Trail, rank_of, slot_of
-from llama_index_grounded.selection.copies import best_copy, copies
+from llama_index_grounded.selection.copies import distinct
 from llama_index_grounded.selection.embeddings import embed, known_to, text_to_embed
 from llama_index_grounded.selection.likeness import Likeness, Shingles, Vectors, vector_of, with_vector
 from llama_index_grounded.selection.models import EmbedModel
@@ -132,16 +132,14 @@ class NearDuplicateFilter(Stage):
 
     def _distinct(self, nodes: Evidence, decisions: list[Decision]) -> list[NodeWithScore]:
         """Keep one copy of each chunk."""
-        return [group[0] if len(group) == 1 else self._best(group, decisions) for group in copies(nodes)]
-
-    def _best(self, group: list[NodeWithScore], decisions: list[Decision]) -> NodeWithScore:
-        best = best_copy(group)
-        for scored in group:
-            if slot_of(scored) != slot_of(best):
-                twin, bar = best.node.node_id, self._bar
+        kept: list[NodeWithScore] = []
+        for best, others in distinct(nodes):
+            twin, bar, more = best.node.node_id, self._bar, best
+            for scored in others:
                 decisions.append(self.decision(scored, "dropped", "near_duplicate", value=1.0, limit=bar, twin=twin))
-                best = with_more_twins(best, left_out_with(scored))
-        return best
+                more = with_more_twins(more, left_out_with(scored))
+            kept.append(more)
+        return kept
 
     def _embedded(self, nodes: list[NodeWithScore], trail: Trail) -> tuple[list[NodeWithScore], Sequence[Embedded]]:
         """Note the embedding of each node that has none in a copy, for the budget to compare by."""

@@ -11,8 +11,7 @@ Three steps, in this order, each without regard to how the text is cut into piec
    and a marker without a known item goes with the spaces or tabs in front of it, and with brackets that hold nothing
    else (``[[S9]]``). Of a copied heading, ``[S1 | Document: …]``, only its marker is left, and ``[/S1]`` goes; a line
    that held nothing else goes too. With ``inline_citations=False`` every marker goes; its keys are still reported. In
-   code, mathematics, longer links, images and autolinks markers are plain text. Where a marker alone is a link, or a
-   line defines what it links to, its target goes (`targets`). Keys of documents (`escaped`) are no markers.
+   code, mathematics, links, images and autolinks markers are plain text. Keys of documents (`escaped`) are no markers.
 
 Steps 2 and 3 look at the text as it comes out, so what a removal joins is judged again.
 
@@ -70,12 +69,12 @@ class AnswerCleaner:
     @property
     def keys(self) -> tuple[str, ...]:
         """Valid keys seen in inline markers so far, in order of first appearance."""
-        return tuple(self._scanner.found.keys)
+        return tuple(self._scanner.keys)
 
     @property
     def unknown(self) -> tuple[str, ...]:
         """Unknown ids seen in inline markers so far, as written, in order of first appearance."""
-        return tuple(self._scanner.found.unknown)
+        return tuple(self._scanner.unknown)
 
     def feed(self, text: str) -> str:
         """Take the next piece and return the text that is now certain.

@@ -196,6 +196,7 @@ class Conversation:
             kind=self._plan.kind,
             schema=self._plan.schema,
             output_cls=options.output_cls,
+            window=self._plan.window,
         )
         while isinstance(sent, str):
             text = reader.feed(sent)

@@ -22,8 +22,8 @@ from llama_index.core.llms import LLM
 from llama_index.core.prompts import BasePromptTemplate
 from pydantic import BaseModel
 
-from llama_index_grounded.llm.providers import notes_its_window
 from llama_index_grounded.llm.structured import schema_of
+from llama_index_grounded.llm.windows import is_ollama
 from llama_index_grounded.synthesis.answer import AnswerModel
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def _fields(model: BaseModel) -> dict[str, Any]:
 
 def _is_noted(model: object, name: str) -> bool:
     """Tell a window that may be what the server said, and was unknown before the first call."""
-    return name == "context_window" and notes_its_window(model)
+    return name == "context_window" and is_ollama(model)
 
 
 def _public(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from llama_index_grounded.llm.call import AsyncModelStream, Call, Deadline, ModelStream
@@ -33,7 +32,7 @@ def drive(
         timeout: Seconds from the first event on, in place of ``begun``.
         begun: A deadline that runs already.
     """
-    steps, work = session.steps(), _Work(llm, begun or Deadline(timeout), session.plan.window)
+    steps, work = session.steps(), _Work(llm, begun or Deadline(timeout))
     sent: Sent = None
     try:
         while not session.stopping:
@@ -57,7 +56,7 @@ async def drive_async(
     session: Session, llm: LLM | None, timeout: float | None, begun: Deadline | None = None
 ) -> AsyncGenerator[StreamEvent, None]:
     """Yield the events of a query as they come; see `drive`. A cancellation reaches the model."""
-    steps, work = session.steps(), _AsyncWork(llm, begun or Deadline(timeout), session.plan.window)
+    steps, work = session.steps(), _AsyncWork(llm, begun or Deadline(timeout))
     sent: Sent = None
     try:
         while not session.stopping:
@@ -80,17 +79,16 @@ async def drive_async(
 class _Work:
     """The calls and checks of one query."""
 
-    def __init__(self, llm: LLM | None, deadline: Deadline, window: int | None) -> None:
+    def __init__(self, llm: LLM | None, deadline: Deadline) -> None:
         self._llm = llm
         self._deadline = deadline
-        self._window = window
         self._stream: ModelStream | None = None
 
     def do(self, step: Call | Want | Check) -> Sent:
         if isinstance(step, Check):
             return perform(step.check, step.context, self._deadline)
         if isinstance(step, Call):
-            self._stream = ModelStream(_needed(self._llm), replace(step, window=self._window), self._deadline)
+            self._stream = ModelStream(_needed(self._llm), step, self._deadline)
         stream = _needed(self._stream)
         return stream.stop() if step is Want.stop else stream.next()
 
@@ -102,17 +100,16 @@ class _Work:
 class _AsyncWork:
     """The async twin of `_Work`."""
 
-    def __init__(self, llm: LLM | None, deadline: Deadline, window: int | None) -> None:
+    def __init__(self, llm: LLM | None, deadline: Deadline) -> None:
         self._llm = llm
         self._deadline = deadline
-        self._window = window
         self._stream: AsyncModelStream | None = None
 
     async def do(self, step: Call | Want | Check) -> Sent:
         if isinstance(step, Check):
             return await aperform(step.check, step.context, self._deadline)
         if isinstance(step, Call):
-            self._stream = AsyncModelStream(_needed(self._llm), replace(step, window=self._window), self._deadline)
+            self._stream = AsyncModelStream(_needed(self._llm), step, self._deadline)
         stream = _needed(self._stream)
         return await (stream.stop() if step is Want.stop else stream.next())
 

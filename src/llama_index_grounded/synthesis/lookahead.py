@@ -78,7 +78,7 @@ class Lookahead:
     """The text that is still needed, with the places that matter in it.
 
     Indexes count in `text` as it is now. A place ahead of the scan is kept as a *mark*, which stays right when
-    something before it is removed or trimmed; the other places lie behind the scan, where nothing moves.
+    something before it is removed or trimmed; `begun` and `done` lie behind the scan, where nothing moves.
     """
 
     text: str = ""
@@ -88,10 +88,6 @@ class Lookahead:
     """Text before this index is certain."""
     begun: list[int] = field(default_factory=list[int])
     """Starts of shapes, each interrupted by the next, that go on if what interrupts them is removed."""
-    stays: int = -1
-    """Start of the last marker that stays as one, with a bracket right in front of it; -1 if it is plain text."""
-    behind: int = -1
-    """End of the last marker that was judged, with a bracket that closes around it: what comes here may change it."""
     _sent: int = 0
     _gone: int = 0
 
@@ -123,19 +119,6 @@ class Lookahead:
         """Move the scan past plain text, which no begun shape survives."""
         self.pos = to
         self.begun.clear()
-
-    def judged(self, start: int, end: int, behind: int, *, stays: bool) -> None:
-        """Move the scan past a marker, and remember it."""
-        self.behind = behind
-        self.stays = (start - (self.begun[-1:] == [start - 1])) if stays else -1
-        self.advance(end)
-
-    def judge_again(self, at: int) -> bool:
-        """Go back to the marker that stays if what was in the text at `at` stood right behind it."""
-        if at != self.behind or self.stays < 0:
-            return False
-        self.advance(self.stays)
-        return True
 
     def blanks_start(self, at: int) -> int:
         """Return the start of the blanks that end at `at`, of at most BLANKS."""
@@ -172,6 +155,5 @@ class Lookahead:
             self.text = self.text[spare:]
             self.pos, self.done, self._sent = self.pos - spare, self.done - spare, self._sent - spare
             self.begun = [start - spare for start in self.begun]
-            self.stays, self.behind = self.stays - spare, self.behind - spare
             self._gone += spare
         return taken

@@ -11,19 +11,14 @@ What a model copies of the headings of a prompt are markers too: ``[S1 | Documen
 marker with a tail, of which nothing stays, and ``[/S1]`` the end of a block, which names nothing. Behind the bar of a
 tail stands a label of letters, digits and spaces with a colon; the tail has no brackets and ends on its line.
 
-Markers are plain text in a link whose text is longer, ``[see [S1]](https://…)``, in a link's target, and in an image,
-also as all of its text, ``![S1](x.png)``. Where a marker is all of a link's text, ``[S1](https://…)`` or
-``[[S1]](https://…)``, the target is not one of ours and goes, and the marker is judged as if it stood alone; so it is
-with a line that defines a marker, ``[S1]: https://…`` (`targets`, `unlinking`). Around a marker a link's text is taken
-to stand on one line, to hold few brackets in brackets, and to go on for at most 256 characters before and behind the
-marker; its target holds no white space, save in front of a quoted title.
+Markers are plain text in a link or an image: in its text, in its target, or as its text, ``[S1](https://…)``. A link's
+text is taken to stand on one line, to hold few brackets in brackets, and to go on for at most 256 characters before
+and behind the marker; its target holds no white space, save in front of a quoted title.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from llama_index_grounded.synthesis.keys import DASH, NUMERAL, SEPARATORS, KeyIndex, without_prefix
@@ -59,25 +54,6 @@ _TARGET = re.compile(
 _TARGET_BEGUN = re.compile(
     rf"\([ \t]*(?:<[^<>\n]*>?|{_WITHOUT_SPACE}(?:\([^\s()]*)?)(?:[ \t]+(?:\"[^\"\n]*\"?|'[^'\n]*'?)?)?[ \t]*"
 )
-
-
-@dataclass(slots=True)
-class Found:
-    """What the markers of an answer named, in order of first appearance."""
-
-    index: KeyIndex
-    keys: dict[str, None] = field(default_factory=dict[str, None])
-    """Valid keys."""
-    unknown: dict[str, None] = field(default_factory=dict[str, None])
-    """Unknown ids, as written."""
-
-    def add(self, items: Iterable[Item]) -> None:
-        """Add the items of a marker."""
-        for item in items:
-            if not item.keys:
-                self.unknown[item.written] = None
-            elif len(self.keys) < len(self.index):
-                self.keys.update(dict.fromkeys(item.keys))
 
 
 class Item(NamedTuple):
@@ -148,7 +124,7 @@ def without_unknown(marker: str, items: list[Item]) -> str:
 
 def in_link(view: View, start: int, end: int) -> bool | None:
     """Return whether the marker at `start` is part of a link; None if text that has not arrived decides it."""
-    looks = [_target(view, end).outcome, in_target(view, start, end), in_text(view, start, end)]
+    looks = [_target(view, end).outcome, _in_target(view, start, end), _in_text(view, start, end)]
     if Outcome.FOUND in looks:
         return True
     return None if Outcome.MORE in looks else False
@@ -166,7 +142,7 @@ def _target(view: View, at: int) -> Hit:
     return MORE if begun is not None and begun.end() == view.stop and view.more else NONE
 
 
-def in_target(view: View, start: int, end: int) -> Outcome:
+def _in_target(view: View, start: int, end: int) -> Outcome:
     """Look whether a link's target that began before `start` holds the marker."""
     opening = view.text.rfind("](", max(0, start - LIMIT), start)
     if opening < 0 or "\n" in view.text[opening:start]:
@@ -175,7 +151,7 @@ def in_target(view: View, start: int, end: int) -> Outcome:
     return Outcome.NONE if target.outcome is Outcome.FOUND and target.end < end else target.outcome
 
 
-def in_text(view: View, start: int, end: int) -> Outcome:
+def _in_text(view: View, start: int, end: int) -> Outcome:
     """Look whether a bracket that is open before `start` becomes a link's text behind the marker."""
     open_before = _open_brackets(view.text[max(0, start - _LINK_TEXT) : start])
     if not open_before:

@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from llama_index.core.base.llms.types import ChatMessage
 
-from llama_index_grounded.evidence import included_text, strip, with_text
+from llama_index_grounded.evidence import included_text, with_text
 from llama_index_grounded.llm.providers import Kind
 from llama_index_grounded.llm.structured import bounded
 from llama_index_grounded.rendering import Removed, unescape
 from llama_index_grounded.rendering.renderer import key_at, shown_text
 from llama_index_grounded.schema import Conflict, Decision, Refusal, RefusalReason, SourceRef, Usage
 from llama_index_grounded.selection.trail import FOREIGN
-from llama_index_grounded.synthesis.cleaner import clean_answer
 from llama_index_grounded.synthesis.links import UrlFor, with_url
 from llama_index_grounded.synthesis.packed import decision_on, pack
-from llama_index_grounded.synthesis.respond import ends_in_refusal
+from llama_index_grounded.synthesis.steps import all_refused, has_no_origin, without_old_keys
 from llama_index_grounded.synthesis.unescaping import unescape_of
 
 if TYPE_CHECKING:
@@ -104,10 +103,10 @@ def make_plan(
 
     The LLM is looked up (``prompt``, ``window``) only where there is something to ask it.
     """
-    given, bared = _without_old_keys(evidence) if in_steps else (evidence, [])
+    given, bared = without_old_keys(evidence) if in_steps else (evidence, [])
     nodes, unreadable = _readable(given, options.renderer)
     begun = _begun((*evidence.trail.decisions, *bared, *unreadable), evidence.trail)
-    if in_steps and nodes and all(_is_refused(scored, options) for scored in nodes):
+    if in_steps and all_refused(nodes, options.refusal_text):
         refusal = Refusal(reason=RefusalReason.no_evidence, detail="every step of the engine was refused")
         return replace(begun, refusal=refusal)
     last = None if nodes else _last_word(begun.decisions)
@@ -168,7 +167,7 @@ def _sources(
     An engine that answers ``in_steps`` passes its own sub-answers as nodes; they are marked as synthetic.
     """
     return tuple(
-        with_url(source, url_for).model_copy(update={"tokens": size, "synthetic": in_steps and _has_no_origin(scored)})
+        with_url(source, url_for).model_copy(update={"tokens": size, "synthetic": in_steps and has_no_origin(scored)})
         for source, size, scored in zip(rendered, packed.sizes, packed.nodes, strict=True)
     )
 
@@ -194,30 +193,6 @@ def _readable(nodes: Sequence[NodeWithScore], renderer: Renderer) -> tuple[list[
     blank = [not shown_text(renderer, scored.node).strip() for scored in nodes]
     dropped = [decision_on(scored, "empty_text") for scored, gone in zip(nodes, blank, strict=True) if gone]
     return [scored for scored, gone in zip(nodes, blank, strict=True) if not gone], dropped
-
-
-def _without_old_keys(nodes: Sequence[NodeWithScore]) -> tuple[list[NodeWithScore], list[Decision]]:
-    """Take the markers out of sub-answers: they name sources of another query, and would name others here."""
-    bare: list[NodeWithScore] = []
-    decisions: list[Decision] = []
-    for scored in nodes:
-        text = included_text(scored.node)
-        left = clean_answer(text, (), inline_citations=False, escapes="none").text if _has_no_origin(scored) else text
-        if left != text:
-            decisions.append(decision_on(scored, "old_keys", action="shortened", value=len(text) - len(left)))
-        bare.append(scored if left == text else with_text(scored, left))
-    return bare, decisions
-
-
-def _is_refused(scored: NodeWithScore, options: Options) -> bool:
-    """Tell a sub-answer that is the text of a refusal: it says that nothing was found, and backs nothing."""
-    return _has_no_origin(scored) and ends_in_refusal(included_text(scored.node), options.refusal_text)
-
-
-def _has_no_origin(scored: NodeWithScore) -> bool:
-    """Tell whether nobody retrieved the node from anywhere: engines build theirs from a bare text."""
-    node = strip(scored).node
-    return scored.score is None and not node.metadata and not node.relationships
 
 
 def _as_shown(scored: NodeWithScore, renderer: Renderer) -> NodeWithScore:

@@ -13,13 +13,10 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index_grounded.evidence import MetadataKeys
 from llama_index_grounded.llm.providers import (
     OTHER_PROTOCOL,
-    UNSET_WINDOW,
-    chooses_its_own_window,
-    note_unset,
     speaks_openai_to_ollama,
     structured_by,
-    window_of,
 )
+from llama_index_grounded.llm.windows import UNSET_WINDOW, chooses_its_own_window, note_unset, window_of
 from llama_index_grounded.rendering import Renderer, clean
 from llama_index_grounded.selection.trail import Evidence, collect
 from llama_index_grounded.synthesis.base import LateSynthesizer
@@ -87,7 +84,7 @@ class PlanningSynthesizer(LateSynthesizer):
 
     def context_window(self) -> int:
         """Return the model's window in tokens; LlamaIndex's default where the model's server can not be asked."""
-        if self._untold and self._untold[0] is self._llm and time.monotonic() < self._untold[1]:
+        if self._is_untold():
             return DEFAULT_CONTEXT_WINDOW
         try:
             return window_of(self._llm, self._options.timeout)
@@ -95,6 +92,10 @@ class PlanningSynthesizer(LateSynthesizer):
             _logger.warning("the model's window is unknown (%s); %d is assumed", error, DEFAULT_CONTEXT_WINDOW)
             self._untold = self._llm, time.monotonic() + _ASK_AGAIN_AFTER
             return DEFAULT_CONTEXT_WINDOW
+
+    def _is_untold(self) -> bool:
+        """Tell whether the model's server was asked a moment ago, and said nothing."""
+        return self._untold is not None and self._untold[0] is self._llm and time.monotonic() < self._untold[1]
 
     def frame_tokens(self, query: QueryBundle, sizes: dict[tuple[str, str], int]) -> int:
         """Count everything but the sources: system prompt, rules, history, question, envelope, schema."""
@@ -128,7 +129,7 @@ class PlanningSynthesizer(LateSynthesizer):
     def _warnings(self, llm: LLM) -> tuple[str, ...]:
         if chooses_its_own_window(llm):
             self.context_window()  # a window that was set since then shows by comparison with the server's
-        unset = chooses_its_own_window(llm)
+        unset = chooses_its_own_window(llm) and not self._is_untold()
         return (*[UNSET_WINDOW] * unset, *[OTHER_PROTOCOL] * speaks_openai_to_ollama(llm))
 
 

@@ -49,12 +49,9 @@ def marker_extent(
     return (start if text[lead - 1 : lead] == "$" else lead), end
 
 
-def instead_of(ahead: Lookahead, start: int, end: int, *, final: bool) -> str | None:
+def instead_of(text: str, start: int, end: int, *, final: bool) -> str | None:
     """Return what stays in place of the text that goes; None if text that has not arrived decides it."""
-    text = ahead.text
-    # Behind a marker that is plain text nothing may become a target; one that stays is judged again.
-    plain = start == ahead.behind and ahead.stays < 0
-    joins = "(]" if plain else _JOINS.get(text[start - 1 : start], "")
+    joins = _JOINS.get(text[start - 1 : start], "")
     in_link = begins_autolink(text, start)
     if not joins and not in_link:
         return ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,6 @@ __all__ = [
     "build_response",
     "build_result",
     "check_refusal_text",
-    "ends_in_refusal",
     "for_readers",
     "refusal_words",
 ]
@@ -86,17 +85,6 @@ def refusal_words(refusal: Refusal, refusal_text: RefusalText | None, language: 
     if isinstance(refusal_text, Mapping):
         return refusal_text.get(refusal.reason, built_in)
     return _checked(refusal_text(refusal))
-
-
-def ends_in_refusal(text: str, refusal_text: RefusalText | None) -> bool:
-    """Tell whether a text ends in words with which a query is refused here, as the sub-answers of an engine do."""
-    own: Iterable[str] = ()
-    if isinstance(refusal_text, str):
-        own = (refusal_text,)
-    elif isinstance(refusal_text, Mapping):
-        own = refusal_text.values()
-    built_in = (words for texts in REFUSAL_TEXTS.values() for words in texts.values())
-    return text.rstrip().endswith(tuple(words.rstrip() for words in (*built_in, *own)))
 
 
 def build_result(

@@ -12,14 +12,7 @@ import re
 from llama_index_grounded.synthesis.escaped import as_text, match_escaped
 from llama_index_grounded.synthesis.keys import KeyIndex
 from llama_index_grounded.synthesis.lookahead import Hit, Lookahead, Outcome, View
-from llama_index_grounded.synthesis.markers import (
-    Found,
-    in_link,
-    items_of,
-    match_marker,
-    without_frame,
-    without_unknown,
-)
+from llama_index_grounded.synthesis.markers import Item, in_link, items_of, match_marker, without_frame, without_unknown
 from llama_index_grounded.synthesis.regions import (
     NEVER,
     NOT_YET,
@@ -32,9 +25,9 @@ from llama_index_grounded.synthesis.regions import (
 )
 from llama_index_grounded.synthesis.removal import instead_of, marker_extent, tag_extent
 from llama_index_grounded.synthesis.tags import match_autolink, match_tag, match_tail
-from llama_index_grounded.synthesis.unlinking import Unlinker
 
 _OPENERS = "<[【［"
+_OPENER_SET = frozenset(_OPENERS)
 _OPENER = re.compile(r"[<\[【［]")
 _SPECIAL = re.compile(r"[<\[【［`$]|\\(?=[(\[$]|\Z)|~(?=~~|~?\Z)")
 _IN_FENCE = re.compile(r"[<`~]")
@@ -55,16 +48,20 @@ class Scanner:
 
     def __init__(self, index: KeyIndex, *, inline: bool = True, escaped: bool = False) -> None:
         """Start in front of the first character."""
-        self.found = Found(index)
+        self.keys: dict[str, None] = {}
+        """Valid keys in markers, in order of first appearance."""
+        self.unknown: dict[str, None] = {}
+        """Unknown ids in markers, as written, in order of first appearance."""
+        self._index = index
         self._inline = inline
         self._escaped = escaped
         self._ahead = Lookahead()
         self._closers = Closers(self._ahead)
-        self._links = Unlinker(self._ahead)
         self._final = False
         self._at_start = True
         # The run that opened the fence, or the closer of the region, in which the scan is.
-        self._fence = self._closer = ""
+        self._fence = ""
+        self._closer = ""
         self._closer_mark = 0
 
     def feed(self, text: str) -> str:
@@ -119,11 +116,9 @@ class Scanner:
         start = self._move(special.start(), shape=special[0] in _OPENERS)
         if special[0] not in _OPENERS:
             return self._opening(start)
-        following = special.string[start + 1 : start + 2]
-        if following == "<" and self._links.bracket(start):
+        if special.string[start + 1 : start + 2] in _OPENER_SET:
+            self._ahead.interrupt(start, by=start + 1)
             return True
-        if following and following in _OPENERS:
-            return self._leave(start, Hit(Outcome.BROKEN, start + 1))
         return self._angle(start) if special[0] == "<" else self._bracket(start)
 
     def _in_region(self) -> bool:
@@ -186,18 +181,18 @@ class Scanner:
         return self._leave(start, hit)
 
     def _bracket(self, start: int) -> bool:
-        hit = match_marker(self._view(), start)
-        if hit.outcome is Outcome.FOUND:
-            return self._marker(start, hit.end)
-        if hit.outcome is not Outcome.MORE and self._links.bracket(start):
-            return True
         if self._escaped and self._ahead.text[start + 1 : start + 2] == "\\":
             return self._escaped_key(start)
-        if hit.outcome is Outcome.NONE:
-            hit = self._links.namesake(self._view(), start)
-            if hit.outcome is Outcome.FOUND:
-                return True
-        return self._leave(start, hit)
+        hit = match_marker(self._view(), start)
+        if hit.outcome is not Outcome.FOUND:
+            return self._leave(start, hit)
+        linked = in_link(self._view(), start, hit.end)
+        if linked is None:
+            return False
+        if linked:
+            self._ahead.advance(hit.end)
+            return True
+        return self._marker(start, hit.end)
 
     def _escaped_key(self, start: int) -> bool:
         ahead = self._ahead
@@ -221,11 +216,13 @@ class Scanner:
 
     def _leave(self, start: int, hit: Hit) -> bool:
         """Leave the opening character in the text, at least for now."""
+        if hit.outcome is Outcome.MORE:
+            return False
         if hit.outcome is Outcome.BROKEN:
             self._ahead.interrupt(start, by=hit.end)
-        elif hit.outcome is not Outcome.MORE:
+        else:
             self._ahead.advance(start + 1)
-        return hit.outcome is not Outcome.MORE
+        return True
 
     def _opening(self, start: int) -> bool:
         ahead, final = self._ahead, self._final
@@ -236,7 +233,8 @@ class Scanner:
         fenced = opens_fence(ahead, start, run, final=final)
         if fenced is None:
             return False
-        self._fence = run if fenced else ""
+        if fenced:
+            self._fence = run
         if fenced or not opening.closer:
             ahead.advance(start + opening.size)
             return True
@@ -260,21 +258,24 @@ class Scanner:
         ahead = self._ahead
         written = ahead.text[start:end]
         marker = without_frame(written)
-        items = items_of(marker, self.found.index)
+        items = items_of(marker, self._index)
         kept = without_unknown(marker, items) if self._inline and any(item.keys for item in items) else ""
-        judged = self._links.marker(self._view(), start, end, stays=bool(kept))
-        if judged is not Outcome.NONE:
-            return judged is not Outcome.MORE
         if kept == written or (kept and start >= ahead.done):
-            behind = self._links.end_of(start, end) - len(written) + len(kept)
             ahead.remove(start, end, instead=kept)
-            ahead.judged(start, start + len(kept), behind, stays=True)
+            ahead.advance(start + len(kept))
         else:
             extent = marker_extent(ahead, self._view(), start, end, framed=marker != written, final=self._final)
             if extent is None or not self._remove(*extent):
                 return False
-        self.found.add(items)
+        self._report(items)
         return True
+
+    def _report(self, items: list[Item]) -> None:
+        for item in items:
+            if not item.keys:
+                self.unknown[item.written] = None
+            elif len(self.keys) < len(self._index):
+                self.keys.update(dict.fromkeys(item.keys))
 
     def _remove_tag(self, start: int, end: int) -> bool:
         extent = tag_extent(self._ahead, self._view(), start, end)
@@ -287,12 +288,11 @@ class Scanner:
             # All of it was certain already, which takes a chain of begun shapes longer than any look.
             ahead.advance(end)
             return True
-        instead = instead_of(ahead, first, end, final=self._final)
+        instead = instead_of(ahead.text, first, end, final=self._final)
         if instead is None:
             return False
         ahead.remove(first, max(first, end), instead=instead)
         ahead.resume(start, behind=first + len(instead) if instead else first)
-        ahead.judge_again(first)
         before, following = ahead.text[max(0, first - 2) : first], ahead.text[first : first + 1]
         if self._closer == "$" and before[-1:] == "$" and before != "\\$" and unfit_for_dollar(following):
             self._closer = ""

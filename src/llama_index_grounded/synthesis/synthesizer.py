@@ -16,7 +16,8 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index_grounded._allowed import need_able
 from llama_index_grounded.evidence import DEFAULT_KEYS, MetadataKeys
 from llama_index_grounded.llm.call import Deadline
-from llama_index_grounded.llm.providers import Structured, chooses_its_own_window
+from llama_index_grounded.llm.providers import Structured
+from llama_index_grounded.llm.windows import must_ask
 from llama_index_grounded.rendering import Renderer, XmlRenderer
 from llama_index_grounded.selection.trail import Evidence, collect
 from llama_index_grounded.synthesis.answer import AnswerModel, GroundedAnswer
@@ -180,7 +181,7 @@ class CitingSynthesizer(PlanningSynthesizer):
         """Answer from the nodes, or refuse; see `synthesize`. A cancellation reaches the model."""
         with self._begin(query, response_kwargs) as (bundle, event):
             deadline = None if self._streaming else Deadline(self._options.timeout)
-            if nodes and chooses_its_own_window(self._llm):
+            if nodes and must_ask(self._llm):
                 await asyncio.to_thread(self.context_window)  # asks the server, which must not hold up the loop
             session = self._session(bundle, nodes, additional_source_nodes)
             events = drive_async(session, self._model_for(session), self._options.timeout, deadline)
