@@ -88,6 +88,7 @@ class _Shelf:
     def __init__(self, context: CheckContext) -> None:
         self._context = context
         self._folded: dict[str, Source] = {}
+        self._wordings: dict[str, list[Folded]] = {}
 
     def look_up(self, claim: AnswerClaim, place: int) -> QuoteMatch:
         """Find the quote of a claim, nearest source first."""
@@ -114,7 +115,9 @@ class _Shelf:
         return f"{shown!r} stands in no source, named was {named}"
 
     def _written(self, quote: str) -> list[Folded]:
-        return [fold(text) for text in _wordings(quote, self._context.unescape)]
+        if quote not in self._wordings:
+            self._wordings[quote] = [fold(text) for text in _wordings(quote, self._context.unescape)]
+        return self._wordings[quote]
 
     def _keys(self, named: tuple[str, ...]) -> list[str]:
         """Return the sources in the order in which they are looked in."""

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import re
 
+from llama_index_grounded.text.number_words import ENGLISH_TENS, ENGLISH_UNITS, TEENS
+
 __all__ = ["counted", "counting_prefix"]
 
 _SCALES = "hundred|thousand|million|billion|trillion|quadrillion|quintillion"
-_UNITS = "one|two|three|four|five|six|seven|eight|nine"
-_TEENS = "ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen"
-_TENS = "twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
+_NUMBERS = "|".join((*ENGLISH_UNITS, *TEENS, *ENGLISH_TENS))
 _PLACES = (
     "third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|twelfth|twentieth|hundredth|thousandth|(?:m|b|tr)illionth"
 )
 _ENGLISH = re.compile(
     rf"(?P<plural>(?:{_SCALES}|ten)s|quadrillion|quintillion|(?:{_PLACES})s|quarters|halves)"
-    rf"|(?P<fold>(?:{_UNITS}|{_TEENS}|{_TENS}|{_SCALES})(?:fold|some|score))"
+    rf"|(?P<fold>(?:{_NUMBERS}|{_SCALES})(?:fold|some|score))"
     r"|(?P<rich>multi[mb]illion|(?:m|b|tr)illionaire)s?"
     r"|(?P<age>(?:quadra|quinqua|sexa|septua|octo|nona)gena|centena)rians?"
     r"|(?P<times>(?:quadr|quint|sext|sept|oct)upl|doubl|tripl|trebl|halv)(?:e[sd]?|ing|y)"

@@ -17,9 +17,12 @@ from decimal import Decimal
 from typing import Final, NamedTuple
 
 __all__ = [
+    "ENGLISH_TENS",
+    "ENGLISH_UNITS",
     "MONTH",
     "MONTH_NAMES",
     "SCALES",
+    "TEENS",
     "Phrase",
     "Term",
     "dates_of",
@@ -44,11 +47,11 @@ SCALES: Final = {
 """Zeros that a word behind a numeral adds."""
 
 _UNIT, _TEEN, _TEN, _HUNDRED, _HALF, _ZERO, _SCALE = range(7)
-_ENGLISH_UNITS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-_TEENS = (
+ENGLISH_UNITS: Final = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+TEENS: Final = (
     *("ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
 )
-_ENGLISH_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+ENGLISH_TENS: Final = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 _TURKISH_UNITS = ("bir", "iki", "üç", "dört", "beş", "altı", "yedi", "sekiz", "dokuz")
 _TURKISH_TENS = ("on", "yirmi", "otuz", "kırk", "elli", "altmış", "yetmiş", "seksen", "doksan")
 
@@ -97,12 +100,12 @@ class Term(NamedTuple):
 def _terms() -> dict[str, Term]:
     found = {"zero": Term(_ZERO, Decimal(0), turkish=False), "sıfır": Term(_ZERO, Decimal(0), turkish=True)}
     for turkish, units, tens, first in (
-        (False, _ENGLISH_UNITS, _ENGLISH_TENS, 2),
+        (False, ENGLISH_UNITS, ENGLISH_TENS, 2),
         (True, _TURKISH_UNITS, _TURKISH_TENS, 1),
     ):
         found |= {word: Term(_UNIT, Decimal(at), turkish) for at, word in enumerate(units, 1)}
         found |= {word: Term(_TEN, Decimal(at * 10), turkish) for at, word in enumerate(tens, first)}
-    found |= {word: Term(_TEEN, Decimal(at), turkish=False) for at, word in enumerate(_TEENS, 10)}
+    found |= {word: Term(_TEEN, Decimal(at), turkish=False) for at, word in enumerate(TEENS, 10)}
     found |= {"hundred": Term(_HUNDRED, Decimal(100), turkish=False), "yüz": Term(_HUNDRED, Decimal(100), turkish=True)}
     found["buçuk"] = Term(_HALF, Decimal("0.5"), turkish=True)
     scales = ((word, zeros) for word, zeros in SCALES.items() if zeros > _GROUP - 1)
